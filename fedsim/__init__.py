@@ -29,6 +29,7 @@ from .problems.failing import GradientError
 from .problems.gaussian_mean import GaussianMean
 from .problems.quadratic import Quadratic
 from .problems.regression import LinearRegression, LogisticRegression, SoftmaxRegression
+from .samplers.applied import each
 from .samplers.sampler import sampler
 from .settings import network, schedules
 from .settings.participation import Participation
@@ -44,8 +45,8 @@ __all__ = [
     "DESGHMC", "DESGLD", "FAHMC", "FALD", "CacheWarning", "Custom", "Density", "DivergedError",
     "FixedParticipation", "Gaussian", "GaussianMean", "GradientError", "IndependentParticipation", "Law",
     "LinearRegression", "LogisticRegression", "OutsideWarning", "Participation", "Quadratic", "Run",
-    "SoftmaxRegression",
-    "StaleSGHMC", "StaleSGLD", "UnstableStepSize", "Workers", "animate", "estimators", "explain", "load",
+    "SoftmaxRegression", "StaleSGHMC", "StaleSGLD", "UnstableStepSize", "Workers", "animate", "each",
+    "estimators", "explain", "load",
     "math", "network", "papers", "plot", "recorded_rounds", "sample_path", "sampler", "samplers", "schedules",
     "shards", "simulate", "validate", "warm_up",
 ]

@@ -123,6 +123,14 @@ class ProblemParts(Protocol):
         """These coordinates as a problem, for compiled code; None where coordinates mix."""
         return None
 
+    def _potentials(self, client: int, x: Array) -> Array:
+        """f_(client) at points `x` (..., d), up to a constant: in NumPy, as `exact_potential` has it."""
+        raise ValueError(f"problem={self!r} has no potential: {self._without_potential()}")
+
+    def _without_potential(self) -> str:
+        """Why `exact_potential` has no body for the compiled form; "" where it has one."""
+        return f"{type(self).__name__} has none, with a body of fedsim.problems.gradients.exact_potential"
+
     def _scratch(self, dim: int, n_lanes: int, dtype: Any) -> Any:
         """What a gradient needs to work in, whose normals have this dtype."""
         return Scratch(aligned((dim, n_lanes)), aligned((dim, n_lanes), dtype))
@@ -255,6 +263,10 @@ class AlgorithmParts(Protocol):
         """
         raise ValueError(f"algorithm={self!r} has no twin in NumPy: compiled=False is for samplers of one's "
                          "own, as fs.sampler makes them")
+
+    def _blamed(self, error: Exception) -> ValueError | None:
+        """What to say of an error of compiled code where a function of this algorithm is at fault."""
+        return None
 
     def _bind(self, problem: Problem, n_rounds: int | None,
               n_replicas: int | None = None) -> tuple[Problem, Any]:

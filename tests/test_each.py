@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import functools
+import re
 from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
+from numba.core.errors import TypingError
 
 import fedsim as fs
 import theory
 from fedsim.engine.job import make_job
+from fedsim.problems.custom.forms import evaluate
+from fedsim.problems.failing import traced, unknown_place
 from fedsim.samplers import NotationError, each, grad, mean, noise, sqrt, weights
+from fedsim.vector.memory import Scratch
 
 LEVELS = 4.0
 
@@ -170,6 +175,66 @@ def test_what_is_no_function_of_vectors_is_refused(name):
 def test_an_index_out_of_range_is_an_error():
     with pytest.raises(IndexError):
         fs.simulate(problem_of(1), of(plain), 1, 64, seed=1)
+
+
+def test_what_fails_after_a_gradient_is_not_the_gradient():
+    """The trace that blames a gradient of one's own is of one that is being computed."""
+    trace, table = unknown_place(1), np.array([1.0, 2.0])
+    problem = fs.Custom(lambda client, x, table: table[int(x)], 1, data=table, support=(0, 1))
+    form = traced(problem._form, trace)
+    rows, room = np.array([[0.5, 1.5]]), Scratch(np.empty((0, 0)), np.empty((0, 0)))
+    evaluate(form, 0, rows, room, rows.copy())
+    assert np.isnan(trace[0])
+    rows[0, 1] = 2.5
+    with pytest.raises(IndexError):
+        evaluate(form, 0, rows, room, rows.copy())
+    assert trace.tolist() == [0.0, 1.0, 2.5]
+
+
+def added(x, out):
+    out[0] = x[0] + "a"
+
+
+def changed(x, out):
+    x[0] = 1.0
+
+
+def of_rows(x, u, out):
+    out[0] = u
+
+
+def made(x, out):
+    out[:] = np.zeros(len(x))
+
+
+TYPES = {added: r"there is no add\(float64, .* in line \d+: out\[0\] = x\[0\] \+",
+         changed: "it writes into x",
+         of_rows: r"there is no setitem\(.* in line \d+: out\[0\] = u", made: "it makes an array"}
+
+
+@pytest.mark.parametrize("function", TYPES)
+def test_a_mistake_of_types_is_told_of_the_function(function):
+    """By its name, and with no more of the compiler's words than a line."""
+    @fs.sampler
+    def wrong(x, *, step_size):
+        return each(clip, x) + each(function, x, uniforms=int(function is of_rows))
+
+    bound = wrong(step_size=0.1)._bind(problem_of(1), None)[1]
+    error = bound._blamed(TypingError("of the machine"))
+    assert re.fullmatch(rf"each\({function.__name__}, \.\.\.\): the function cannot be compiled: .*"
+                        rf"{TYPES[function]}.*", str(error))
+    assert bound._blamed(IndexError("of a run")) is None
+    assert of(clip)._bind(problem_of(1), None)[1]._blamed(TypingError("of the machine")) is None
+
+
+def test_simulate_tells_a_mistake_of_types():
+    with pytest.raises(ValueError, match=r"each\(added, \.\.\.\): the function cannot be compiled") as caught:
+        fs.simulate(fs.Quadratic([1.0], [[0.0]]), of(added), 1, 64, seed=1)
+    assert caught.value.__suppress_context__
+
+
+def test_each_is_a_public_name():
+    assert fs.each is each is fs.samplers.each
 
 
 def test_a_function_that_cannot_travel_is_refused():

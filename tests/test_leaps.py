@@ -17,7 +17,18 @@ from test_machine_mutants import SOURCES, changed
 import fedsim as fs
 from fedsim.algorithms import bound
 from fedsim.engine.job import make_job
-from fedsim.samplers import SamplerWarning, leaps, operations as ops, program, stages
+from fedsim.samplers import (
+    SamplerWarning,
+    each,
+    grad,
+    leaps,
+    mean,
+    noise,
+    operations as ops,
+    potential,
+    program,
+    stages,
+)
 
 ROUNDS, REPLICAS = 3, 24
 PROBLEM = quadratic(3, 3)
@@ -223,12 +234,32 @@ def test_noise_waits_for_nobody():
 
 def test_few_replicas_and_single_noise():
     mine = zoo.fa_hmc(step_size=0.05, leapfrog_steps=5, shared_noise=0.3)
-    for noise in ("double", "single"):
-        options = {"n_rounds": ROUNDS, "seed": 3, "keep_final": True, "threads": 1, "noise": noise}
+    for kind in ("double", "single"):
+        options = {"n_rounds": ROUNDS, "seed": 3, "keep_final": True, "threads": 1, "noise": kind}
         many, shipped = (fs.simulate(PROBLEM, algorithm, n_replicas=70, **options).final
                          for algorithm in (mine, fs.FAHMC(0.05, 5, shared_noise=0.3)))
         assert fs.simulate(PROBLEM, mine, n_replicas=3, **options).final.tobytes() == many[:3].tobytes()
         np.testing.assert_allclose(many, shipped, rtol=0.0, atol=1e-14)
+
+
+def take(x, y, f, out):
+    for i in range(len(x)):
+        out[i] = y[i] if f[0] < 1.0 else x[i]
+
+
+def test_functions_and_potentials_are_of_the_given_coordinates(always):
+    @fs.sampler
+    def chosen(x, *, step_size):
+        v, y = noise(), x
+        for _ in range(4):
+            v = v - step_size * grad(y)
+            y = y + step_size * v
+        return mean(each(take, x, y, potential(y)))
+
+    algorithm = chosen(step_size=0.2)
+    found = code_of(algorithm).code[:, 0]
+    assert {ops.TURN, ops.TURN_BACK, ops.LEAP, ops.POTENTIAL, ops.EACH} <= set(found)
+    assert difference(algorithm) < 1e-13
 
 
 MUTANTS = {

@@ -24,6 +24,7 @@ from ..samplers.twin import Twin
 from ..settings.validation import Array
 from ..stability.search import Stability
 from ..vector.trajectories import NoModes, modes_of
+from .each_bodies import uncompilable
 from .machine import MachineKernel, MachineWork, kernel_of, workspace_of
 
 DOUBLINGS = 64
@@ -108,6 +109,9 @@ class Bound(AlgorithmParts):
 
     def _twin(self, problem: Problem, streams: PlainStreams, start: Array) -> Twin:
         return Twin(self.trace, problem, self.scale, streams, start)
+
+    def _blamed(self, error: Exception) -> ValueError | None:
+        return uncompilable(self.functions, error)
 
     def _kernel(self, problem: Problem) -> MachineKernel:
         modes: Any = NoModes()

@@ -10,13 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from ..problems.custom.functions import frozen
+from ..problems.custom.functions import frozen, plain_function
+from ..problems.gradients import exact_potential
 from ..random.philox import philox
 from ..random.streams import EACH
 from ..samplers.nodes import Each
-from ..vector.compile import Nothing, checked, dispatched, inner
+from ..settings.lazy_import import lazy
+from ..vector import lanes
+from ..vector.compile import Nothing, checked, compiler_says, dispatched, inner
 from ..vector.per_lane import read_only
 
+types = lazy("numba.core", "types")
 _named_tuple: Any = collections.namedtuple
 _LOCK = threading.Lock()
 _CLASSES: dict[str, Any] = {}
@@ -37,6 +41,24 @@ def _apply_none(functions, number, rows, a, b, c, uniforms, out):
     pass
 
 
+@dispatched
+def read_potential(functions: Any, problem: Any, client: int, x: Any, scratch: Any, factor: float,
+                   out: Any) -> None:
+    """Every row of `out` (d, B) = factor f_(client)(x): compiled for samplers that read it alone."""
+
+
+@read_potential.otherwise
+def _read_nothing(functions, problem, client, x, scratch, factor, out):
+    pass
+
+
+def _read_potential(functions, problem, client, x, scratch, factor, out):  # type: ignore[no-untyped-def]
+    exact_potential(problem, client, x, scratch, out[0])
+    lanes.damp(out[0], factor)
+    for i in range(1, out.shape[0]):
+        lanes.copy(out[i], out[0])
+
+
 @inner
 def draw_uniforms(lane_set, position, client, uniforms):
     """Uniform numbers (n, B) in [0, 1) of a client."""
@@ -48,11 +70,12 @@ def draw_uniforms(lane_set, position, client, uniforms):
             uniforms[place, lane] = np.float64(((high << np.uint64(32)) | low) >> np.uint64(11)) * 2.0**-53
 
 
-def functions_of(eachs: Sequence[Each]) -> Any:
-    """The NamedTuple of these functions, in their order."""
+def functions_of(eachs: Sequence[Each], read_potentials: bool = False) -> Any:
+    """The NamedTuple of these functions, in their order; whether they are given potentials."""
     if not eachs:
         return NoFunctions()
     told = "\n".join(f"{one.n_vectors} {one.uniforms} {one.text}" for one in eachs)
+    told += "\npotentials" * read_potentials
     name = f"Each_{hashlib.sha256(told.encode()).hexdigest()[:32]}"
     with _LOCK:  # one class for each name, whoever asks
         if name not in _CLASSES:
@@ -60,8 +83,28 @@ def functions_of(eachs: Sequence[Each]) -> Any:
             cls.__module__, cls.made_at_run_time = __name__, True
             globals()[name] = cls  # the cache on disk finds it by its name in this module
             apply_each.register(cls)(_body(_chain([_lanes(one) for one in eachs], 0)))
+            if read_potentials:
+                read_potential.register(cls)(_read_potential)
             _CLASSES[name] = cls
     return _CLASSES[name](0)
+
+
+def uncompilable(eachs: Sequence[Each], error: Exception) -> ValueError | None:
+    """The error that names the function which cannot be compiled; None where all of them can."""
+    for one in eachs:
+        file = plain_function("each", one.function).__code__.co_filename
+        if compiler_says(error, file) is None:  # it is no error of the compiler
+            return None
+        row = types.Array(types.float64, 1, "A")
+        given = [row.copy(readonly=True)] * (one.n_vectors + (one.uniforms > 0))
+        try:
+            checked(frozen("each", one.function, checked).function).compile((*given, row))
+        except Exception as own:
+            said = compiler_says(own, file)
+            if said is None:
+                raise
+            return ValueError(f"each({one.name}, ...): the function cannot be compiled: {said}")
+    return None
 
 
 def _body(chain: Any) -> Callable[..., None]:

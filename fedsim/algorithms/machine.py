@@ -26,7 +26,7 @@ from ..vector.compile import dispatched, inner, spliced
 from ..vector.memory import aligned
 from ..vector.trajectories import Modes, NoModes, gradient_in_modes, leaps, turn
 from .bodies import advance, observe
-from .each_bodies import apply_each, draw_uniforms, functions_of
+from .each_bodies import apply_each, draw_uniforms, functions_of, read_potential
 from .gossip import mix
 
 
@@ -238,6 +238,22 @@ def _no_modes(modes, rows, line, client, out, a, b, c, k, l, m):  # noqa: E741
 
 
 @spliced
+def _disturbed(op, rows, out, a, k, l, m, own, shared):  # noqa: E741
+    for i in range(rows.shape[1]):
+        if op == ops.KICK:
+            lanes.langevin(rows[out, i], k, rows[a, i], l, 1.0, normal_row(own, i))
+        elif op == ops.DAMPED_KICK:
+            lanes.damped(rows[out, i], m, k, rows[a, i], l, normal_row(own, i))
+        elif op == ops.SHARED_KICK:
+            lanes.langevin_shared(rows[out, i], k, rows[a, i], l, 1.0, normal_row(own, i), m,
+                                  normal_row(shared, i))
+        elif op == ops.NOISE:
+            lanes.axpy(rows[out, i], k, normal_row(own, i))
+        else:
+            lanes.axpy(rows[out, i], k, normal_row(shared, i))
+
+
+@spliced
 def _operated(kernel, problem, lane_set, work, line, client, round, number, draws, calls, own,
               shared):
     """One operation of one client; returns how many gradients the part has evaluated after it."""
@@ -265,23 +281,14 @@ def _operated(kernel, problem, lane_set, work, line, client, round, number, draw
             lanes.fill(rows[out, i], np.nan)
         apply_each(kernel.functions, line[7], rows, a, work.base[line[3]] + work.widths[line[3]] * client,
                    work.base[line[9]] + work.widths[line[9]] * client, uniforms, out)
+    elif op == ops.POTENTIAL:
+        read_potential(kernel.functions, problem, client, rows[a], work.scratch, k, rows[out])
     elif op >= ops.TURN:
         along_modes(kernel.modes, rows, line, client, out, a,
                     work.base[line[3]] + work.widths[line[3]] * client,
                     work.base[line[9]] + work.widths[line[9]] * client, k, l, m)
     elif op >= ops.NOISE:
-        for i in range(rows.shape[1]):
-            if op == ops.KICK:
-                lanes.langevin(rows[out, i], k, rows[a, i], l, 1.0, normal_row(own, i))
-            elif op == ops.DAMPED_KICK:
-                lanes.damped(rows[out, i], m, k, rows[a, i], l, normal_row(own, i))
-            elif op == ops.SHARED_KICK:
-                lanes.langevin_shared(rows[out, i], k, rows[a, i], l, 1.0, normal_row(own, i), m,
-                                      normal_row(shared, i))
-            elif op == ops.NOISE:
-                lanes.axpy(rows[out, i], k, normal_row(own, i))
-            else:
-                lanes.axpy(rows[out, i], k, normal_row(shared, i))
+        _disturbed(op, rows, out, a, k, l, m, own, shared)
     else:
         _linear(op, rows, out, a, work.base[line[3]] + work.widths[line[3]] * client, k, l)
     return count
@@ -337,7 +344,8 @@ def _observe(work, view, out):
 
 def kernel_of(program: Program, functions: Sequence[Each], n_clients: int, modes: Any) -> MachineKernel:
     """The program as compiled code sees it."""
-    return MachineKernel(*program, functions_of(functions), n_clients, modes)
+    reads_potentials = bool((program.code[:, 0] == ops.POTENTIAL).any())
+    return MachineKernel(*program, functions_of(functions, reads_potentials), n_clients, modes)
 
 
 def workspace_of(program: Program, starts: Sequence[int], problem: Any, start: Array,

@@ -80,11 +80,15 @@ class BlockPart:
         ------
         GradientError
             Where a gradient of one's own fails.
+        ValueError
+            Where a function of a sampler of one's own cannot be compiled.
         Stopped
         """
         try:
             bad = self.run_plainly(last, every)
         except Exception as error:
+            if (blamed := self.job.algorithm._blamed(error)) is not None:
+                raise blamed from None  # what the compiler says besides is long
             located = failed_gradient(self, last)
             if located is None:
                 raise

@@ -75,6 +75,7 @@ def _traced_gradient(problem, client, x, scratch, out):
         for i in range(x.shape[0]):
             problem.trace[2 + i] = x[i, b]
         exact_gradient(problem.inner, per_lane(client, b), x[:, b:b + 1], scratch, out[:, b:b + 1])
+    problem.trace[0] = np.nan  # what fails from here on is no gradient
 
 
 def traced(form: Any, trace: Array) -> Any:

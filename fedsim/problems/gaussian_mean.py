@@ -203,6 +203,14 @@ class GaussianMean(OneClient, Batched):
         fit = 0.5 * ((point[..., None] - self.data) ** 2).sum(axis=-1)
         return fit + 0.5 * point**2 / self.prior_variance
 
+    def _potentials(self, client: int, x: Array) -> Array:
+        """As `exact_potential` has them, which is of the quadratic."""
+        precision = self.n_data + 1.0 / self.prior_variance
+        return Quadratic([precision], self.target().mean[None]).potential(client, x)
+
+    def _without_potential(self) -> str:
+        return ""
+
     def gradient(self, client: int | None, x: Any) -> Array:
         """Exact gradient of f at points `x` (..., 1), in NumPy."""
         point = self._points(client, x)

@@ -28,6 +28,19 @@ def _inner_gradient(problem, client, x, scratch, out):
 
 
 @dispatched
+def exact_potential(problem: Any, client: int, x: Array, scratch: Scratch, out: Array) -> None:
+    """Evaluate a client's potential at `x` (d, B) into `out` (B,), up to a constant of the client.
+
+    A class of problems that has a body says so by `ProblemParts._without_potential`.
+    """
+
+
+@exact_potential.otherwise
+def _inner_potential(problem, client, x, scratch, out):
+    exact_potential(problem.inner, client, x, scratch, out)
+
+
+@dispatched
 def stochastic_gradient(problem: Any, lane_set: Any, client: Any, step: int, draw: int, x: Array,
                         scratch: Scratch, out: Array) -> None:
     """The same with the problem's gradient noise.

@@ -13,13 +13,14 @@ from ..laws.law import Gaussian
 from ..settings.support import Support
 from ..settings.validation import Array, points, set_fields, whole
 from ..vector import lanes
-from .gradients import NoisyGradients, exact_gradient, noise_free
+from .gradients import NoisyGradients, exact_gradient, exact_potential, noise_free
 from .quadratic import Quadratic
 
 
 @noise_free
 class PooledClients(NamedTuple):
-    """Compiled form: the weighted sum of the clients' exact gradients, which leave ``scratch.rows`` alone."""
+    """Compiled form: the weighted sum of the clients' exact gradients, which leave ``scratch.rows`` alone,
+    and of their potentials."""
 
     inner: Any
     weights: Array
@@ -33,6 +34,14 @@ def _sum_of_clients(problem, client, x, scratch, out):
         exact_gradient(problem.inner, each, x, scratch, scratch.rows)
         for i in range(out.shape[0]):
             lanes.axpy(out[i], problem.weights[each], scratch.rows[i])
+
+
+@exact_potential.register(PooledClients)
+def _sum_of_potentials(problem, client, x, scratch, out):
+    lanes.fill(out, 0.0)
+    for each in range(problem.weights.shape[0]):
+        exact_potential(problem.inner, each, x, scratch, scratch.rows[0])
+        lanes.axpy(out, problem.weights[each], scratch.rows[0])
 
 
 class OneClient(ProblemParts):
@@ -98,6 +107,14 @@ class Pooled(ByValue, OneClient):
         point = points("x", x, self.dim)
         return sum((weight * self.problem.gradient(each, point)
                     for each, weight in enumerate(self.problem.weights)), np.zeros(point.shape))
+
+    def _potentials(self, client: int, x: Array) -> Array:
+        """As `exact_potential` has them."""
+        return sum((weight * self.problem._potentials(each, x)
+                    for each, weight in enumerate(self.problem.weights)), np.zeros(x.shape[:-1]))
+
+    def _without_potential(self) -> str:
+        return self.problem._without_potential()
 
     def curvature_problem(self) -> Quadratic:
         """The pooled problem that stability is judged on."""

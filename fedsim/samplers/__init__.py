@@ -13,9 +13,9 @@ Examples
 from . import remaking as _remaking  # what pickles ask for
 from .applied import each
 from .declarations import declared
-from .notation import exp, grad, mean, noise, past, sqrt, weights
+from .notation import exp, grad, mean, noise, past, potential, sqrt, weights
 from .tape import NotationError
 from .words import SamplerWarning
 
 __all__ = ["NotationError", "SamplerWarning", "declared", "each", "exp", "grad", "mean", "noise", "past",
-           "sqrt", "weights"]
+           "potential", "sqrt", "weights"]

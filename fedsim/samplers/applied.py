@@ -9,10 +9,26 @@ from typing import Any
 from ..problems.custom.functions import frozen, plain_function
 from ..settings.validation import shown, whole
 from .nodes import Each
-from .tape import Vector, open_tape, refuse
+from .tape import Unread, Vector, open_tape, refuse
 
 MOST_VECTORS = 3
 """Vectors that a function may be given."""
+
+
+class Number(Unread):
+    """A number of each client, which only a function of `each` reads: it has no place in a sum."""
+
+    what = "potential(x)"
+    meant = "potential(x) is a number of each client, which only the function of each(function, ...) can read"
+
+    def __init__(self, read: Vector) -> None:
+        self.read = read
+
+    def __bool__(self) -> bool:
+        self.refused()
+
+    def __repr__(self) -> str:
+        return self.what
 
 
 def each(function: Callable[..., Any], *vectors: Vector, uniforms: int = 0) -> Vector:
@@ -27,7 +43,7 @@ def each(function: Callable[..., Any], *vectors: Vector, uniforms: int = 0) -> V
         writes every entry of `out` (d,), in loops over entries, as a gradient of `fedsim.Custom` does; what
         is not written is NaN.
     *vectors : vectors of clients
-        One to three.
+        One to three; each may be a ``potential(x)`` too, a number which is every entry of its vector.
     uniforms : int
         Uniform numbers in [0, 1) that it is given as `u` (n,), drawn anew for each client and call.
 
@@ -54,6 +70,7 @@ def each(function: Callable[..., Any], *vectors: Vector, uniforms: int = 0) -> V
     True
     """
     tape = open_tape("each()")
+    vectors = tuple(one.read if isinstance(one, Number) else one for one in vectors)
     if not vectors or len(vectors) > MOST_VECTORS or not all(isinstance(one, Vector) for one in vectors):
         refuse(f"each({shown(function)}, ...): it takes one to {MOST_VECTORS} vectors of clients")
     try:

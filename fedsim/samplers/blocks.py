@@ -192,6 +192,10 @@ class Blocks:
         made.base = keeps
         return made
 
+    def potential(self, number: int, at: Value) -> Value:
+        """Refused: it is no linear function of the point."""
+        raise ValueError("potential(x) is no matrix, so that a round is none")
+
     def each(self, number: int, function: Each, of: Sequence[Value]) -> Value:
         """Refused: a function need not be linear."""
         raise ValueError(f"each({function.name}, ...) is no matrix, so that a round is none")

@@ -11,15 +11,16 @@ import numpy as np
 from ..settings.participation import Participation, TakesPart
 from ..settings.participation_independent import IndependentParticipation
 from ..settings.validation import Array, shown
+from .applied import Number
 from .nodes import Chance
-from .tape import KNOWN, Coefficient, Vector, Word, is_number, open_tape, refuse, word
+from .tape import KNOWN, Coefficient, Unread, Vector, is_number, open_tape, refuse, word
 
 MOST_AGE = 10_000
 """Rounds that a past vector may be old: each is a part of the state."""
 
 
 def _vector(what: str, x: Any) -> Vector:
-    if isinstance(x, Word):
+    if isinstance(x, Unread):
         x.refused()
     if not isinstance(x, Vector):
         refuse(f"{what} of {shown(x)}: it takes a vector of clients")
@@ -53,6 +54,52 @@ def grad(x: Vector) -> Vector:
     [0.0, 0.5, 0.75, 0.875]
     """
     return open_tape("grad()").add("grad", None, (_vector("grad", x).term(),))
+
+
+@word
+def potential(x: Vector) -> Number:
+    """Every client's potential at its own point, up to a constant that depends on the client alone.
+
+    It is exact where gradients are noisy, and has the factor that `grad` has: it is f_(c), its component
+    w_c f_(c), or f, as the sampler ``follows``. Only the function of an `each` reads it, as a vector (d,)
+    all of whose entries are this number.
+
+    Parameters
+    ----------
+    x : vector of clients
+
+    Returns
+    -------
+    a number of each client
+        Its differences are those of the potential. For quadratic clients and linear regression the least
+        value is zero.
+
+    Raises
+    ------
+    NotationError
+        Where anything but `each` reads it.
+    ValueError
+        When it is run on a problem without a potential, as `fedsim.Custom` is where none was given.
+
+    Examples
+    --------
+    >>> from fedsim.samplers import each, grad, potential
+    >>> def only_down(x, y, change, out):
+    ...     for i in range(len(x)):
+    ...         out[i] = y[i] if change[0] < 0.0 else x[i]
+    >>> def difference(f, g, out):
+    ...     for i in range(len(out)):
+    ...         out[i] = g[0] - f[0]
+    >>> @fs.sampler
+    ... def careful_descent(x, *, step_size):
+    ...     y = x - step_size * grad(x)
+    ...     return each(only_down, x, y, each(difference, potential(x), potential(y)))
+    >>> runs = [fs.simulate(fs.Quadratic([9.0], [[1.0]]), careful_descent(step_size=size), 2, 1, seed=1,
+    ...                     covariance="none", allow_unstable=True) for size in (0.1, 0.3)]
+    >>> [run.mean[:, 0].round(2).tolist() for run in runs]
+    [[0.0, 0.9, 0.99], [0.0, 0.0, 0.0]]
+    """
+    return Number(open_tape("potential()").add("potential", None, (_vector("potential", x).term(),)))
 
 
 @word
@@ -186,7 +233,7 @@ def weights() -> Coefficient:
 
 
 def _of_coefficient(name: str, function: Callable[[Any], Any], value: Any) -> Any:
-    if isinstance(value, Word):
+    if isinstance(value, Unread):
         value.refused()
     if isinstance(value, Vector):
         refuse(f"{name} of a vector: {KNOWN}")

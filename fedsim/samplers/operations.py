@@ -9,12 +9,13 @@ import numpy as np
 from ..settings.validation import Array
 
 (FILL, SCALE, PAIR, ADD, ADD_PAIR, GRAD, MIX, MEAN, RANDOM, NOISE, SHARED_NOISE, KICK, SHARED_KICK,
- DAMPED_KICK, STEP, EACH, TURN, TURN_BACK, MODES_GRAD, LEAP) = range(20)
+ DAMPED_KICK, STEP, EACH, POTENTIAL, TURN, TURN_BACK, MODES_GRAD, LEAP) = range(21)
 """Row operations. With normals n of the client and s of all: out = k; k a; k a + l b; out += k a;
 out += k a + l b; gradient at a; a mixed; a averaged; either at random; out += k n; out += k s;
 out += l n - k a; out += l n + m s - k a; out = m out + l n - k a; out += l n + m s - k gradient at out;
-a function of a, b and c. Along the eigenvectors Q of the client's curvature: Q'a; Q a; gradient at a; and,
-so many times, b += k gradient at a, a += l b, from which out = a, c = b; after the first time m for k."""
+a function of a, b and c; in every row k times the potential at a. Along the eigenvectors Q of the client's
+curvature: Q'a; Q a; gradient at a; and, so many times, b += k gradient at a, a += l b, from which out = a,
+c = b; after the first time m for k."""
 CLIENTS, LOOP, END, EXCHANGE, DRAW = range(5)
 """Steps: operations for some clients; begin and end of a loop; two registers change places; who is drawn."""
 REPLACED, UNREPLACED, ANSWERS, UNBIASED, MATRICES = range(5)

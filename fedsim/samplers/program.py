@@ -275,6 +275,8 @@ class _Writer:
                 self._emit(ops.MIX, out, source, extra=self.tables.matrix(payload))
             elif kind in ("turn", "turn back"):
                 self._emit(ops.TURN if kind == "turn" else ops.TURN_BACK, out, source)
+            elif kind == "potential":
+                self._emit(ops.POTENTIAL, out, source, factors=(scaled(self.scale, 1.0),))
             elif kind == "each":
                 self._emit(ops.EACH, out, *(self.where[m] for m, _ in terms),
                            extra=self.functions.index(payload), number=number)

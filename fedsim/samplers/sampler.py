@@ -26,7 +26,7 @@ from .identity import KINDS, digest_of, has_name, packed, text_of
 from .radius import batch_radius, radius_of_rounds, step_limit
 from .rounds import Rounds
 from .tape import Coefficient, Turns
-from .telling import explained, prices, warn_once
+from .telling import explained, prices, require_potential, warn_once
 from .trace import Trace, shared_parts, trace
 from .words import latex_of, words_of
 
@@ -98,7 +98,9 @@ class Sampled(ByValue, AlgorithmParts):
     def check(self, problem: Problem) -> None:
         """Raise ValueError, or `NotationError`, unless this sampler can run on this problem."""
         offers("problem", problem, Problem)
-        warn_once(self, self.trace(problem))
+        found = self.trace(problem)
+        require_potential(self, found, problem)
+        warn_once(self, found)
 
     def trace(self, problem: Problem, n_rounds: int | None = None) -> Trace:
         """The nodes of a round on this problem.

@@ -312,11 +312,29 @@ class Vector(Refusing):
         return self.tape.add("mix", given[None], (self.term(),))
 
 
-class Word(Vector):
-    """A function of the notation, which is refused where it stands without its parentheses.
+class Unread(Vector):
+    """What is no vector and stands where one should: every operation refuses it, and says what is `meant`.
 
     It is a `Vector` for the sake of the operators: those of the right operand come first then.
     """
+
+    meant = ""
+
+    def refused(self, *operands: object, **options: object) -> NoReturn:
+        """The refusal of all that is asked of it."""
+        refuse(self.meant)
+
+    def term(self, factor: Any = 1.0) -> tuple[int, Any]:
+        self.refused()
+
+
+for _name in ("add radd sub rsub mul rmul truediv rtruediv matmul rmatmul neg pow rpow mod floordiv abs "
+              "lt gt le ge getitem iter len float int index complex array_ufunc array_function").split():
+    setattr(Unread, f"__{_name}__", Unread.refused)
+
+
+class Word(Unread):
+    """A function of the notation, which is refused where it stands without its parentheses."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
@@ -326,18 +344,11 @@ class Word(Vector):
         return self.function(*args, **options)
 
     @property
-    def meant(self) -> str:
+    def meant(self) -> str:  # type: ignore[override]
         """Why it is refused."""
         name = self.function.__name__
         given = "" if name in ("noise", "weights") else "x"
         return f"{name} is a function: write {name}({given})"
-
-    def refused(self, *operands: object, **options: object) -> NoReturn:
-        """The refusal of all that is asked of it but to be called."""
-        refuse(self.meant)
-
-    def term(self, factor: Any = 1.0) -> tuple[int, Any]:
-        self.refused()
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"{self.function.__name__} has no {name}")
@@ -350,11 +361,6 @@ class Word(Vector):
 
     def __reduce__(self) -> str:
         return self.function.__qualname__
-
-
-for _name in ("add radd sub rsub mul rmul truediv rtruediv matmul rmatmul neg pow rpow mod floordiv abs "
-              "lt gt le ge getitem iter len float int index complex array_ufunc array_function").split():
-    setattr(Word, f"__{_name}__", Word.refused)
 
 
 def word(function: F) -> F:
@@ -374,7 +380,7 @@ class Turns(Refusing):
     def __matmul__(self, other: Any) -> Any:
         if not isinstance(other, Vector):
             refuse("W @: a list of mixing matrices acts on vectors of clients alone")
-        N = other.tape.n_clients
+        term, N = other.term(), other.tape.n_clients
         if self.matrices.shape[1:] != (N, N):
             refuse(f"W @: W has shape {self.matrices.shape[1:]}; for {N} clients it must be {(N, N)}")
-        return other.tape.add("mix", self.matrices, (other.term(),))
+        return other.tape.add("mix", self.matrices, (term,))

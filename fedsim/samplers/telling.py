@@ -12,6 +12,7 @@ import numpy as np
 from ..fingerprints import fingerprint
 from ..interfaces import Problem
 from ..settings.network import RandomMixing
+from ..settings.validation import shown
 from .trace import Trace, shared_parts
 from .words import SamplerWarning, aim_of, complaints, conserved_words, groups_of, words_of
 
@@ -45,6 +46,14 @@ def _outside() -> int:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in HOUSE:
         frame, level = frame.f_back, level + 1
     return level
+
+
+def require_potential(one: Any, found: Trace, problem: Problem) -> None:
+    """Raise ValueError where a round reads potentials and the problem has none."""
+    missing = problem._without_potential() if found.how_many("potential") else ""
+    if missing:
+        raise ValueError(f"problem={shown(problem)} must have a potential that can be compiled: "
+                         f"{type(one).__name__} reads potential(x); {missing}")
 
 
 def explained(one: Any, problem: Problem) -> list[tuple[str, str]]:

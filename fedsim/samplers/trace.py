@@ -15,7 +15,7 @@ import numpy as np
 
 from .loops import Body, key_of, rolled, whole_key
 from .nodes import Chance, Each, Node
-from .tape import NotationError, Tape, Vector, Word, recording
+from .tape import NotationError, Tape, Unread, Vector, recording
 
 Past = tuple[str, int]
 V = TypeVar("V")
@@ -129,7 +129,7 @@ def _written(name: str, function: Callable[..., Any], state: Sequence[str], para
         made = function(*given, **parameters)
         made = made if isinstance(made, tuple) else (made,)
         for one in made:
-            if isinstance(one, Word):
+            if isinstance(one, Unread):
                 raise NotationError(f"{name} returns what is no vector: {one.meant}")
         if len(made) != len(given) or not all(isinstance(one, Vector) for one in made):
             raise NotationError(
@@ -236,6 +236,9 @@ class Domain(Protocol[V]):
     def grad(self, number: int, at: V) -> V:
         """Gradients."""
 
+    def potential(self, number: int, at: V) -> V:
+        """Potentials."""
+
     def mix(self, matrices: np.ndarray, of: V) -> V:
         """A product with the matrix of this round."""
 
@@ -269,6 +272,7 @@ def evaluate(nodes: Sequence[Node], wanted: Sequence[int], domain: Any, given: S
         else:
             at = domain.lin([(values[m], c) for m, c in terms])
             values.append(at if kind == "lin" else domain.grad(number, at) if kind == "grad"
+                          else domain.potential(number, at) if kind == "potential"
                           else domain.mix(payload, at) if kind == "mix"
                           else domain.mean(payload, at) if kind == "mean"
                           else domain.random(number, payload, at))
@@ -292,6 +296,8 @@ class _Sharing:
 
     def grad(self, number: int, at: bool) -> bool:
         return False
+
+    potential = grad
 
     def mix(self, matrices: np.ndarray, of: bool) -> bool:
         return False

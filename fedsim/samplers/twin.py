@@ -127,6 +127,9 @@ class Twin:
         x = np.broadcast_to(total, (N, *total.shape[1:]))
         if kind == "grad":
             return np.stack([self.scale[c] * self._gradient(n, c, x[c]) for c in range(N)])
+        if kind == "potential":
+            values = [self.scale[c] * self.problem._potentials(c, x[c]) for c in range(N)]
+            return np.repeat(np.stack(values)[:, :, None], d, axis=2)
         if kind == "random":
             return np.einsum("rij,jrd->ird", self.drawn[self.values.drawn[n]], x)
         table = payload[self.number % len(payload)]

@@ -189,7 +189,7 @@ def lines_of(nodes: Any, out: Sequence[int], news: Sequence[str], given: Sequenc
     """A line for each thing that is computed, then one for each new value."""
     names, lines = list(given), []
     letters = {"noise": "xi", "grad": "g", "mix": "m", "mean": "a", "random": "r", "lin": "u", "each": "e",
-               "loop": ""}
+               "potential": "f", "loop": ""}
     count = dict.fromkeys(letters, 0)
     for node in nodes:
         kind, payload, terms = node
@@ -218,8 +218,8 @@ def lines_of(nodes: Any, out: Sequence[int], news: Sequence[str], given: Sequenc
             names.append(name)
             continue
         shape = f"mean({{}}, drawn={payload.of!r})" if kind == "random" and len(payload.mean) == 1 else {
-            "grad": "grad({})", "mix": "W @ ({})", "mean": "mean({})", "random": "(random W) @ ({})",
-            "lin": "{}"}[kind]
+            "grad": "grad({})", "potential": "potential({})", "mix": "W @ ({})", "mean": "mean({})",
+            "random": "(random W) @ ({})", "lin": "{}"}[kind]
         what = shape.format(_sum(terms, names))
         lines.append(f"{indent}{name} = {what}")
         names.append(name)
@@ -254,8 +254,9 @@ def latex_of(trace: Trace) -> str:
             rows.append(rf"&\text{{{line.strip()}}}")
             continue
         for old, new in ((r"new ([\w(), ]+)", r"\1'"), (r"\bxi(\d+) \(common\)", r"\\bar\\xi_{\1}"),
-                         (r"\bxi(\d+)", r"\\xi_{\1}"), (r"\b([gmauy])(\d+)", r"\1_{\2}"),
-                         (r"grad\((.*)\)", r"\\nabla f(\1)"), (r"W @ \((.*)\)", r"W (\1)"),
+                         (r"\bxi(\d+)", r"\\xi_{\1}"), (r"\b([efgmauy])(\d+)", r"\1_{\2}"),
+                         (r"grad\((.*)\)", r"\\nabla f(\1)"), (r"potential\((.*)\)", r"f(\1)"),
+                         (r"W @ \((.*)\)", r"W (\1)"),
                          (r"mean\((.*)\)", r"\\overline{\1}"), (r"past\((\w+), (\d+)\)", r"\1^{(-\2)}")):
             left, right = re.sub(old, new, left), re.sub(old, new, right)
         rows.append(f"{left.strip()} &= {right}")

@@ -85,9 +85,12 @@ def compiler_says(error: Exception, file: str) -> str | None:
     elif "Cannot modify readonly array" in told:
         reason = "it writes into x or data; it must write into out alone"
     else:
-        lines = (line.strip() for line in told.splitlines())
+        lines = [line.strip() for line in told.splitlines()]
         reason = next((line for line in lines if line and not line.startswith(_FRAMES)
                        and "Failed in nopython" not in line), told[:200])
+        asked = next((line[4:] for line in lines if line.startswith(">>> ")), "")
+        if reason.startswith("No match") and asked:
+            reason = f"there is no {asked} for these types"
     places = [int(line) for path, line in re.findall(r" at (.+?) \((\d+)\)", told) if path == file]
     source = linecache.getline(file, places[0]).strip() if places else ""
     return reason + (f", in line {places[0]}: {source}" if places else "")

@@ -84,6 +84,20 @@ def add_squares(out, x):
 
 
 @inner
+def add_form(out, a, x, c, y, d):
+    """out += a (x - c) (y - d)"""
+    for b in range(out.shape[0]):
+        out[b] += a * (x[b] - c) * (y[b] - d)
+
+
+@inner
+def damp(x, a):
+    """x *= a"""
+    for b in range(x.shape[0]):
+        x[b] *= a
+
+
+@inner
 def scale_pair(out, a0, x0, a1, x1):
     """out = a0 x0 + a1 x1"""
     for b in range(out.shape[0]):

@@ -17,12 +17,14 @@ from ...settings.validation import Array, shown
 from ...vector.compile import checked, compiled, dispatched, guarded, inlined, inner
 from ...vector.per_lane import lane_vector, per_lane, read_only
 from ..failing import gradient_error
-from ..gradients import exact_gradient, noise_free
-from .functions import frozen
+from ..gradients import exact_gradient, exact_potential, noise_free
+from .functions import Frozen, frozen
 
 _named_tuple: Any = collections.namedtuple
 UNROLLED = 8
 """Up to this dimension the compiler is told how many coordinates there are."""
+WITH = "_with_"
+"""In the name of a class, between the fingerprints of its gradient and of a potential that is compiled."""
 _LOCK = threading.Lock()
 _CLASSES: dict[str, Any] = {}
 
@@ -45,6 +47,12 @@ def evaluate(problem, client, x, scratch, out):
     exact_gradient(problem, client, x, scratch, out)
 
 
+@compiled
+def evaluate_potential(problem, client, x, scratch, out):
+    """`exact_potential` of lanes (d, B), for Python."""
+    exact_potential(problem, client, x, scratch, out)
+
+
 def checked_gradients(form: Any, client: int, points: Array) -> Array:
     """A client's gradients at points (R, d).
 
@@ -63,8 +71,16 @@ def checked_gradients(form: Any, client: int, points: Array) -> Array:
     return out
 
 
-def form_of(gradient: Any, dim: int, check_indices: bool = True) -> Any:
-    """The NamedTuple class of problems with this gradient, whose one field is their data.
+def compilable(potential: Any) -> Frozen | str | None:
+    """A potential whose callees are compiled; or why it cannot be, or None where there is none."""
+    try:
+        return None if potential is None else frozen("potential", potential, checked)
+    except ValueError as error:
+        return str(error)
+
+
+def form_of(gradient: Any, dim: int, check_indices: bool = True, potential: Any = None) -> Any:
+    """The NamedTuple class of problems with this gradient and potential, whose one field is their data.
 
     Raises
     ------
@@ -73,18 +89,23 @@ def form_of(gradient: Any, dim: int, check_indices: bool = True) -> Any:
     """
     careful = frozen("gradient", gradient, checked)
     name = f"Custom_{careful.digest}_{dim if dim <= UNROLLED else 'many'}{'' if check_indices else '_fast'}"
+    value, text = compilable(potential), careful.text
+    if isinstance(value, Frozen):
+        name, text = f"{name}{WITH}{value.digest}", f"{text}\n{value.text}"
     with _LOCK:  # one class for each name, whoever asks
         if name not in _CLASSES:
             cls: Any = _named_tuple(name, ["data"])
             # the cache on disk finds it by its name in this module, in a folder that belongs to it
-            cls.__module__, cls.made_at_run_time, cls.told = __name__, True, careful.text
+            cls.__module__, cls.made_at_run_time, cls.told = __name__, True, text
             globals()[name] = cls
             point = (guarded(careful.function) if check_indices  # what it calls is not told its point
                      else inlined(frozen("gradient", gradient, inlined).function))
             _register(cls, point, dim)
             _register_checked(cls, checked(careful.function), dim)
+            if isinstance(value, Frozen):
+                _register_potential(cls, checked(value.function), dim)
             _CLASSES[name] = cls
-    if _CLASSES[name].told != careful.text:
+    if _CLASSES[name].told != text:
         raise ValueError(f"gradient={shown(gradient)} has the fingerprint {careful.digest} of another "
                          "function; change one of them, as by the name of a variable")
     return _CLASSES[name]
@@ -132,3 +153,14 @@ def _register_checked(cls: Any, point: Callable[..., Any], dim: int) -> None:
 
     checked_gradient.register(cls)(number_points if dim == 1 else vector_points)
 
+
+def _register_potential(cls: Any, value: Callable[..., Any], dim: int) -> None:
+    def of_numbers(problem, client, x, scratch, out):  # type: ignore[no-untyped-def]
+        for b in range(x.shape[1]):
+            out[b] = value(client, x[0, b], *problem.data)
+
+    def of_vectors(problem, client, x, scratch, out):  # type: ignore[no-untyped-def]
+        for b in range(x.shape[1]):
+            out[b] = value(client, read_only(x[:, b]), *problem.data)
+
+    exact_potential.register(cls)(of_numbers if dim == 1 else of_vectors)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sized
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,9 +38,9 @@ from ...settings.validation import (
 from ..gradients import with_noise
 from ..pooled import Pooled
 from ..quadratic import Quadratic
-from .forms import checked_gradients, form_of
+from .forms import WITH, checked_gradients, compilable, form_of
 from .functions import Frozen, followed
-from .trial import ELSEWHERE, try_gradient, try_potential
+from .trial import ELSEWHERE, compiled_potential, try_gradient, try_potential
 
 
 def data_of(given: Any) -> tuple[Any, ...]:
@@ -116,7 +117,8 @@ class Custom(ByValue, ProblemParts):
         w_c, positive, summing to one; uniform by default.
     potential : function, optional
         `potential(client, x, *data)`, f_(client) at the number x, or at x (d,), in Python. The gradient is
-        compared with it, and in dimension 1 `density` is made of it.
+        compared with it, and in dimension 1 `density` is made of it. A sampler of one's own that reads it
+        needs one that can be compiled, in loops over coordinates.
     curvature : float or (N,), optional
         Upper bound of every eigenvalue of every client's Hessian, in size. With it step sizes are judged;
         without, none is.
@@ -206,7 +208,7 @@ class Custom(ByValue, ProblemParts):
 
     def _make_form(self) -> None:
         """And a copy of the potential that nothing can change, where there is one."""
-        form = form_of(self.gradient_function, self.dim, self.check_indices)
+        form = form_of(self.gradient_function, self.dim, self.check_indices, self.potential_function)
         set_fields(self, _form=form(self.data), _copy=followed(self.potential_function))
 
     @property
@@ -240,6 +242,24 @@ class Custom(ByValue, ProblemParts):
             raise ValueError(f"potential returns {shown(value)}, of type {type(value).__name__}, at client "
                              f"{client}; it must return a number")
         return float(value)
+
+    def _potentials(self, client: int, x: Array) -> Array:
+        """As `exact_potential` has them."""
+        return self.potential(client, x)
+
+    def _without_potential(self) -> str:
+        return self._not_compiled
+
+    @cached_property
+    def _not_compiled(self) -> str:
+        """Why the potential cannot be compiled, or "": tried once, and not before a sampler reads it."""
+        if self.potential_function is None:
+            return "pass potential= when making the problem"
+        found = compilable(self.potential_function)
+        if isinstance(found, str):
+            return f"compiled, {found}"
+        return compiled_potential(self._form, self._potential, self.n_clients, self.dim, self.support,
+                                  self.potential_function)
 
     def potential(self, client: int | None, x: Any) -> Array:
         """f_(client), or f for None, at points `x` (..., d): (...,)."""
@@ -318,7 +338,7 @@ class Custom(ByValue, ProblemParts):
 
     def _told(self) -> tuple[str, str | None]:
         """Fingerprints of its functions."""
-        return type(self._form).__name__, self._copy.digest if self._copy else None
+        return type(self._form).__name__.partition(WITH)[0], self._copy.digest if self._copy else None
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = {name: value for name, value in vars(self).items() if not name.startswith("_")}

@@ -18,7 +18,7 @@ from ...settings.support import Support, within
 from ...settings.validation import Array, shown
 from ...vector.compile import compiler_says
 from ...vector.memory import Scratch, aligned
-from .forms import evaluate, evaluate_checked
+from .forms import evaluate, evaluate_checked, evaluate_potential
 from .functions import plain_function
 
 N_POINTS = 5
@@ -212,3 +212,26 @@ def _slope(potential: Callable[[int, Array], float], client: int, point: Array, 
         return potential(client, point + count * step)
 
     return (8.0 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12.0 * size)
+
+
+def compiled_potential(form: Any, potential: Callable[[int, Array], float], n_clients: int, dim: int,
+                       support: Support | None, given: Any) -> str:
+    """Why a potential cannot be compiled, or has other values then; "" for one that is the same."""
+    points, file = points_to_try(dim, support), plain_function("potential", given).__code__.co_filename
+    rows, room = np.ascontiguousarray(points.T), Scratch(aligned((dim, N_POINTS)), aligned((0, 0)))
+    for client in _spread(n_clients, FEW_CLIENTS):
+        values = np.empty(N_POINTS)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of the compiler, before it gives up
+                evaluate_potential(form, client, rows, room, values)
+        except Exception as error:
+            said = compiler_says(error, file)
+            return (f"compiled, potential of client {client} fails: {type(error).__name__}: {error}"
+                    if said is None else f"potential cannot be compiled: {said}")
+        for point, value in zip(points, values, strict=True):
+            expected = potential(client, point)
+            if not abs(value - expected) <= 1e-9 * max(1.0, abs(expected)):
+                return (f"potential of client {client} at x={shown(point)} is {value:.8g} when it is "
+                        f"compiled, and {expected:.8g} in Python")
+    return ""

@@ -12,7 +12,15 @@ from ...vector import lanes
 from ...vector.compile import spliced
 from ...vector.matrix import add_product
 from ...vector.per_lane import coordinate, element
-from ..gradients import exact_gradient, kick, langevin, leapfrog, noise_free, stochastic_gradient
+from ..gradients import (
+    exact_gradient,
+    exact_potential,
+    kick,
+    langevin,
+    leapfrog,
+    noise_free,
+    stochastic_gradient,
+)
 
 
 @noise_free
@@ -111,6 +119,25 @@ def _diagonal_gradient(problem, client, x, scratch, out):
 def _coordinate_gradient(problem, client, x, scratch, out):
     for i in range(x.shape[0]):
         lanes.scaled_shift(out[i], problem.hessians[client, i], x[i], problem.minimizers[client, i])
+
+
+@exact_potential.register(DenseQuadratic)
+@exact_potential.register(PlaneQuadratic)
+def _dense_potential(problem, client, x, scratch, out):
+    hessian, centre = problem.hessians[client], problem.minimizers[client]
+    lanes.fill(out, 0.0)
+    for i in range(x.shape[0]):
+        for j in range(i):
+            lanes.add_form(out, hessian[i, j], x[i], centre[i], x[j], centre[j])
+        lanes.add_form(out, 0.5 * hessian[i, i], x[i], centre[i], x[i], centre[i])
+
+
+@exact_potential.register(DiagonalQuadratic)
+def _diagonal_potential(problem, client, x, scratch, out):
+    hessian, centre = problem.hessians[client], problem.minimizers[client]
+    lanes.fill(out, 0.0)
+    for i in range(x.shape[0]):
+        lanes.add_form(out, 0.5 * hessian[i], x[i], centre[i], x[i], centre[i])
 
 
 @stochastic_gradient.register(NoisyQuadratic)

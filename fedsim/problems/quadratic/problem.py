@@ -235,6 +235,21 @@ class Quadratic(ByValue, ProblemParts):
             return difference @ self.hessians[client]
         return difference * self.diagonal_hessians[client]
 
+    def potential(self, client: int | None, x: Any) -> Array:
+        """f_c, or f with client=None, at points `x` (..., d), in NumPy."""
+        if client is None:
+            values = [weight * self.potential(c, x) for c, weight in enumerate(self.weights)]
+            return np.asarray(np.sum(values, axis=0))
+        slope = self.gradient(client, x)
+        return np.asarray(0.5 * (slope * (points("x", x, self.dim) - self.minimizers[client])).sum(axis=-1))
+
+    def _potentials(self, client: int, x: Array) -> Array:
+        """As `exact_potential` has them."""
+        return self.potential(client, x)
+
+    def _without_potential(self) -> str:
+        return ""
+
     def _definition(self) -> dict[str, Any]:
         """The fields in the one form that all equal problems share; see `fedsim.fingerprints`."""
         noise = self.gradient_noise

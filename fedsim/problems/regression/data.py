@@ -185,6 +185,13 @@ class Regression(Batched):
         fit = self._unit * self._losses(at @ features.T, targets).sum(axis=-1)
         return self._posterior(client, fit, 0.5 * (at**2).sum(axis=-1))
 
+    def _potentials(self, client: int, x: Array) -> Array:
+        """As `exact_potential` has them."""
+        return self.potential(client, x)
+
+    def _without_potential(self) -> str:
+        return ""
+
     def gradient(self, client: int | None, x: Any) -> Array:
         """Exact grad f_(c), or grad f with client=None, at points `x` (..., d), in NumPy."""
         at, (features, targets) = points("x", x, self.dim), self._rows(client)

@@ -14,10 +14,10 @@ import numpy as np
 from ...settings.validation import Array
 from ...vector import lanes
 from ...vector.compile import dispatched, inner
-from ...vector.math import sigmoid, sigmoid_of
+from ...vector.math import sigmoid, sigmoid_of, softplus
 from ...vector.memory import aligned
 from ...vector.per_lane import Gathered, entry, per_lane
-from ..gradients import exact_gradient, noise_free
+from ..gradients import exact_gradient, exact_potential, noise_free
 from .tile_sums import sums_room
 
 GROUP = 8
@@ -215,3 +215,22 @@ def finish(out, scale, prior, x):
 def _logistic_gradient(model, client, x, scratch, out):
     _sum_over_data(model, client, x, scratch, out)
     finish(out, entry(model.scales, client), entry(model.prior, client), x)
+
+
+@inner
+def _add_loss(out, sign, score):
+    """out += log(1 + exp(sign score)), in every lane"""
+    for b in range(out.shape[0]):
+        out[b] += softplus(sign * score[b])
+
+
+@exact_potential.register(LogisticModel)
+def _logistic_potential(model, client, x, scratch, out):
+    data, z, first = model.data, scratch.rows, model.data.first[client]
+    lanes.fill(out, 0.0)
+    for row in range(first, first + data.sizes[client]):
+        _score(data.columns, row, x, z[0])
+        _add_loss(out, 1.0 - 2.0 * data.targets[row], z[0])
+    lanes.damp(out, model.scales[client])
+    for i in range(x.shape[0]):
+        lanes.add_form(out, 0.5 * model.prior[client], x[i], 0.0, x[i], 0.0)

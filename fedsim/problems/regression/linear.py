@@ -175,6 +175,10 @@ class LinearRegression(Regression):
         """The data, and the quadratic form of the full gradients."""
         return LinearModel(self._data, self.prior_pull, self._full._arrays())
 
+    def _potentials(self, client: int, x: Array) -> Array:
+        """As `exact_potential` has them, which is of the quadratic."""
+        return self._full.potential(client, x)
+
     def _arrays(self) -> Any:
         """The NamedTuple that compiled code sees."""
         return self._full._arrays() if self.batch_size is None else super()._arrays()

@@ -14,11 +14,11 @@ import numpy as np
 from ...settings.validation import Array
 from ...vector import lanes
 from ...vector.compile import inner
-from ...vector.math import exp
+from ...vector.math import exp, log
 from ...vector.memory import aligned
 from ...vector.per_lane import entry, per_lane
 from ...vector.product import add_product, whole_vectors
-from ..gradients import exact_gradient, noise_free, stochastic_gradient
+from ..gradients import exact_gradient, exact_potential, noise_free, stochastic_gradient
 from .minibatch import draw_indices
 
 ROWS = 64
@@ -136,18 +136,23 @@ def softmax_rows(scores, greatest, total):
 
 
 @inner
+def _scores_of_chosen(data, first, count, s):
+    """s.by_class = theta X_r of so many chosen rows, whose features are in s.taken."""
+    _take(data, s.chosen, first, count, s.taken)
+    for k in range(count):
+        lanes.fill(s.scores[k], 0.0)
+    add_product(s.scores, s.taken, s.theta, count, s.theta.shape[0])
+    _turn(s.scores, count, s.by_class)
+
+
+@inner
 def _sum_over_chosen(data, size, s):
     """s.sums = sum over the first `size` chosen rows of (softmax(theta X_r) - e_y) X_r'."""
-    n_features = s.theta.shape[0]
     for c in range(s.sums.shape[0]):
         lanes.fill(s.sums[c], 0.0)
     for first in range(0, size, ROWS):
         count = min(ROWS, size - first)
-        _take(data, s.chosen, first, count, s.taken)
-        for k in range(count):
-            lanes.fill(s.scores[k], 0.0)
-        add_product(s.scores, s.taken, s.theta, count, n_features)
-        _turn(s.scores, count, s.by_class)
+        _scores_of_chosen(data, first, count, s)
         softmax_rows(s.by_class, s.greatest, s.total)
         for k in range(count):
             s.by_class[data.labels[s.chosen[first + k]], k] -= 1.0
@@ -170,12 +175,19 @@ def _repeat(out, b):
 
 
 @inner
-def _one_replica(model, x, b, size, scale, prior, s, out):
-    """Column b of the gradient, from `size` rows of s.chosen."""
+def _set_theta(model, x, b, s):
+    """s.theta = column b of x, as a table of features and classes, in units of the data."""
     n_classes, n_features = s.sums.shape[0], s.theta.shape[0]
     for c in range(n_classes):
         for j in range(n_features):
             s.theta[j, c] = model.data.unit * x[c * n_features + j, b]
+
+
+@inner
+def _one_replica(model, x, b, size, scale, prior, s, out):
+    """Column b of the gradient, from `size` rows of s.chosen."""
+    n_classes, n_features = s.sums.shape[0], s.theta.shape[0]
+    _set_theta(model, x, b, s)
     _sum_over_chosen(model.data, size, s)
     scale = scale * model.data.unit
     for c in range(n_classes):
@@ -196,6 +208,33 @@ def _exact_gradient(model, client, x, scratch, out):
         for k in range(size):
             scratch.chosen[k] = begin + k
         _one_replica(model, x, b, size, per_lane(scales, b), per_lane(prior, b), scratch, out)
+
+
+@inner
+def _losses_of_chosen(data, n_rows, s):
+    """Sum over the first `n_rows` chosen rows of log(sum_c exp(theta_c X_r)) - theta_y X_r."""
+    total = 0.0
+    for first in range(0, n_rows, ROWS):
+        count = min(ROWS, n_rows - first)
+        _scores_of_chosen(data, first, count, s)
+        for k in range(count):
+            total -= s.by_class[data.labels[s.chosen[first + k]], k]
+        softmax_rows(s.by_class, s.greatest, s.total)
+        for k in range(count):
+            total += s.greatest[k] + log(s.total[k])
+    return total
+
+
+@exact_potential.register(SoftmaxModel)
+def _exact_potential(model, client, x, scratch, out):
+    first, size, prior = model.data.first[client], model.data.sizes[client], model.prior[client]
+    for k in range(size):
+        scratch.chosen[k] = first + k
+    for b in range(x.shape[1]):
+        _set_theta(model, x, b, scratch)
+        out[b] = model.scales[client] * _losses_of_chosen(model.data, size, scratch)
+    for i in range(x.shape[0]):
+        lanes.add_form(out, 0.5 * prior, x[i], 0.0, x[i], 0.0)
 
 
 @stochastic_gradient.register(SoftmaxBatch)

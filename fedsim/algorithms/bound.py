@@ -11,6 +11,7 @@ import numpy as np
 
 from ..interfaces import AlgorithmParts, Problem, largest_noise
 from ..random.plain import PlainStreams
+from ..samplers import operations as ops
 from ..samplers.clients import Clients
 from ..samplers.nodes import Each
 from ..samplers.operations import Program
@@ -85,6 +86,18 @@ class Bound(AlgorithmParts):
         """True where nobody is drawn at random, as lanes that are coordinates draw apart, and no function
         needs whole vectors."""
         return not len(self.program.draws) and not self.functions
+
+    def _counted(self, problem: Problem) -> int:
+        """Steps of the program, in all turns of its loops."""
+        count, times, open_turns = 0, 1, []
+        for kind, turns, *_ in self.program.steps.tolist():
+            count += times
+            if kind == ops.LOOP:
+                open_turns.append(turns)
+                times *= turns
+            elif kind == ops.END:
+                times //= open_turns.pop()
+        return count
 
     def _noise_so_far(self, problem: Problem, n_rounds: Array) -> Array:
         if self.functions:

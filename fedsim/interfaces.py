@@ -232,6 +232,10 @@ class AlgorithmParts(Protocol):
         """Steps that have random numbers of their own: what the streams count."""
         return self._steps(n_rounds)
 
+    def _counted(self, problem: Problem) -> int:
+        """How often a round counts in ``stop[1]`` of its workspace; 0 where rounds are too short for it."""
+        return 0
+
     def _noise_so_far(self, problem: Problem, n_rounds: Array) -> Array:
         """Variance per coordinate, about, that all noise of so many rounds would have without a gradient."""
         time = self.schedule.total(self._steps(n_rounds))  # type: ignore[arg-type]

@@ -19,6 +19,7 @@ from fedsim.engine import pool as pool_module
 from fedsim.engine.block import BlockResult, Stopped
 from fedsim.engine.moments import Tree
 from fedsim.engine.rounds import LEAF
+from fedsim.vector.memory import signal_of, signals
 
 SOURCE = Path(pool_module.__file__).read_text(encoding="utf-8")
 FAULTS = ("none", "interrupt", "interrupts", "death", "broken", "full disk", "all")
@@ -61,9 +62,9 @@ class Runner:
 
     world = None
 
-    def __init__(self, job, first, last, stop=(0,)):
+    def __init__(self, job, first, last, flags=None, place=0):
         self.job, self.first, self.last, self.done, self.state = job, first, last, 0, 1
-        self.stop = stop
+        self.stop = signal_of(signals(1) if flags is None else flags, place)
 
     @property
     def finished(self):
@@ -76,6 +77,7 @@ class Runner:
         rounds = self.world.rng.randint(1, self.job.n_rounds - self.done)
         for round in range(self.done, self.done + rounds):
             self.state = (self.state * 6364136223846793005 + round) % 2**53
+            self.stop[1] += self.world.counted if self.world else 0
         self.done += rounds
         return rounds
 
@@ -135,6 +137,7 @@ class Schedule:
         self.n_leaves, self.leaves_a_block = rng.randint(1, 40), rng.randint(1, 3)
         self.with_executor, self.fault = rng.random() < 0.4, rng.choice(FAULTS)
         self.in_flight = rng.randint(1, 8)
+        self.counted = seed % 3  # how often a kernel counts in a round
         self.log, self.kept = [], {}
         self.expected = self._root({leaf: moments for first, last in self.blocks({})
                                     for leaf, moments in self._whole(first, last).leaves()})
@@ -295,7 +298,7 @@ class Schedule:
             if self.with_executor:
                 pool.run_on_executor(job, blocks, Simulated(self, self.threads), *hands, self.in_flight)
             else:
-                pool.run_on_threads(job, blocks, self.threads, *hands)
+                pool.run_on_threads(job, blocks, self.threads, *hands, self.counted)
         except (KeyboardInterrupt, OSError, Death, BrokenExecutor) as error:
             return error
         except Exception as error:

@@ -43,13 +43,13 @@ def test_a_seed_replays_its_schedule(pool):
 
 TAKE = "                take(result)\n"
 HANDLED = "            pending.remove(future)\n", "            yield _result(pool, future)\n"
-OF_THREADS, OF_EXECUTORS = ("        give_up(pending, keep, patiently=True, stop=stop)\n",
+OF_THREADS, OF_EXECUTORS = ("        give_up(pending, keep, patiently=True, stop=within.flags)\n",
                             "        give_up(pending, take, patiently=False)\n")
 POPPED = ("                future = pending.pop()  # before it is kept: never twice\n"
           "                if future.done():\n                    keep(future.result())\n")
 SUPPRESSED = "with suppress(KeyboardInterrupt, Exception):"
 PLANTED = {
-    "a block is taken twice": (f"{TAKE}            tick", f"{TAKE}{TAKE}            tick"),
+    "a block is taken twice": (f"{TAKE}            within", f"{TAKE}{TAKE}            within"),
     "taken again after an error": ("".join(HANDLED), "".join(HANDLED[::-1])),
     "kept again and again": ("pending.pop()  # before", "next(iter(pending))  # before"),
     "taken again after a Ctrl-C": (POPPED, POPPED.replace("pending.pop()", "next(iter(pending))")
@@ -62,7 +62,7 @@ PLANTED = {
     "it gives up at the second Ctrl-C": ("    while pending:\n        with", "    if pending:\n        with"),
     "tasks are not cancelled": ("                    future.cancel()", "                    pass"),
     "begun blocks are lost": ("begun.append(runner)", "len(begun) < 2 and begun.append(runner)"),
-    "two threads have one block": ("begun.popleft(), stop)", "begun[0], stop)"),
+    "two threads have one block": ("begun.popleft(), within", "begun[0], within"),
     "the error is hidden": (f"{OF_EXECUTORS}        raise", OF_EXECUTORS),
     "threads are left": ("        pool.shutdown(cancel_futures=True)", "        pass"),
     "coming blocks are lost": ("waiting.extend(islice(coming, 1))", "next(coming, None)"),

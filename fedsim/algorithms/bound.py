@@ -89,6 +89,18 @@ class Bound(AlgorithmParts):
         needs whole vectors."""
         return not len(self.program.draws) and not self.functions
 
+    def _counted(self, problem: Problem) -> int:
+        """Steps of the program, in all turns of its loops."""
+        count, times, open_turns = 0, 1, []
+        for kind, turns, *_ in self.program.steps.tolist():
+            count += times
+            if kind == ops.LOOP:
+                open_turns.append(turns)
+                times *= turns
+            elif kind == ops.END:
+                times //= open_turns.pop()
+        return count
+
     def _noise_so_far(self, problem: Problem, n_rounds: Array) -> Array:
         if self.functions:
             return np.full(np.shape(n_rounds), np.inf)

@@ -27,7 +27,7 @@ from ..stability.averaging import Averaging, ByChance, BySets
 from ..stability.federated import FederatedStability
 from ..vector import lanes
 from ..vector.compile import Nothing, dispatched
-from ..vector.memory import aligned, aligned_copy
+from ..vector.memory import aligned, aligned_copy, signal_of, signals
 from .bodies import observe
 from .clients import (
     AllClients,
@@ -51,7 +51,7 @@ class FederatedWork(NamedTuple):
     """State of a block of B lanes: rows are (d, B). `extra` belongs to the algorithm.
 
     `drawn` (slots, B) are the clients of a round where lanes have their own, `lane_shares` what they count.
-    A round ends early once ``stop[0]`` is not zero.
+    A round ends early once ``stop[0]`` is not zero; ``stop[1]`` counts its local steps.
     """
 
     server: Array
@@ -109,6 +109,7 @@ def federated_round(kernel, problem, lane_set, work, round):
     for step in range(first, first + kernel.local_steps):
         if work.stop[0] != 0:
             return
+        work.stop[1] += 1
         fresh = step % per_draw == 0 or step == first
         shared = draw(lane_set, work.shared, SHARED_NOISE, step // per_draw, Numbers(0), 0, step, dim,
                       fresh and kernel.shared_noise > 0.0)
@@ -206,6 +207,10 @@ class Federated(ByValue, FederatedStability):
             return problem.keeps_gaussian and not chosen.shares(problem.weights).cov.any()
         return problem.keeps_gaussian and self.variance_factor(problem) == 0.0
 
+    def _counted(self, problem: Problem) -> int:
+        """Local steps, of all clients together."""
+        return self.local_steps
+
     def _steps(self, n_rounds: int) -> int:
         """Local steps in `n_rounds` rounds: what schedules and streams count."""
         return n_rounds * self.local_steps
@@ -257,4 +262,4 @@ class Federated(ByValue, FederatedStability):
             gradient=aligned((dim, n_lanes)), scratch=problem._scratch(dim, n_lanes, dtype),
             drawn=aligned((active, n_lanes), np.int64), pool=aligned((pool, n_lanes), np.int64),
             lane_shares=aligned((shares, n_lanes)),
-            extra=self._extra(active, dim, n_lanes), stop=np.zeros(1, np.int64))
+            extra=self._extra(active, dim, n_lanes), stop=signal_of(signals(1), 0))

@@ -23,7 +23,7 @@ from ..samplers.operations import Program
 from ..settings.validation import Array
 from ..vector import lanes
 from ..vector.compile import dispatched, inner, spliced
-from ..vector.memory import aligned
+from ..vector.memory import aligned, signal_of, signals
 from ..vector.trajectories import Modes, NoModes, gradient_in_modes, leaps, turn
 from .bodies import advance, observe
 from .each_bodies import apply_each, draw_uniforms, functions_of, read_potential
@@ -54,7 +54,8 @@ class MachineWork(NamedTuple):
     """State of a block of B lanes: rows (slots, d, B). Register r of client c is at base[r] + c width[r].
 
     `shares` (draws N, B) are of clients drawn at random, `chosen` (draws, B) matrices; `turns` counts those
-    of the loops that have begun. A round ends early once ``stop[0]`` is not zero.
+    of the loops that have begun. A round ends early once ``stop[0]`` is not zero, and counts its steps in
+    ``stop[1]``.
     """
 
     rows: Array
@@ -303,6 +304,7 @@ def _run(kernel, problem, lane_set, work, round):
     while at < kernel.steps.shape[0] and work.stop[0] == 0:
         step = kernel.steps[at]
         at += 1
+        work.stop[1] += 1
         if step[0] == ops.DRAW:
             _draw_at_random(kernel, lane_set, work, round, step[1])
         elif step[0] != ops.CLIENTS:
@@ -371,4 +373,4 @@ def workspace_of(program: Program, starts: Sequence[int], problem: Any, start: A
         aligned((len(drawn) * some, n_lanes)),
         aligned((len(drawn) if len(clients) < len(drawn) else 0, n_lanes), np.int64),
         aligned((int(program.uniforms.max(initial=0)), n_lanes)), np.array([N]),
-        np.zeros(1, np.int64))
+        signal_of(signals(1), 0))

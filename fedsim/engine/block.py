@@ -6,12 +6,13 @@ import time
 from collections.abc import Sized
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
 
 from ..settings.validation import Array
-from ..vector.memory import aligned
+from ..vector.memory import aligned, signal_of, signals
 from .divergence import RADIUS, DivergedError, Fault, centre, find_fault, reach, told_where
 from .failing import failed_gradient
 from .job import Job
@@ -51,14 +52,14 @@ class Stopped(Exception):
 class BlockPart:
     """The state of a block, or of some coordinates of it; with `n_kept`, `every` and `view` as in `Path`.
 
-    Long rounds end early once `stop` (1,) is not zero.
+    Long rounds end early once the flag of `stop` is not zero, and count in it: see `signal_of`.
     """
 
     def __init__(self, job: Job, first: int, last: int, n_kept: int = 0, every: int = 1, view: int = 0,
                  stop: np.ndarray | None = None) -> None:
         self.job, self.first, self.last, self.done = job, first, last, 0
         self.fault: Fault | None = None
-        self.stop = np.zeros(1, np.int64) if stop is None else stop
+        self.stop = signal_of(signals(1), 0) if stop is None else stop
         state = lane_state(job, first, last)
         stops = "stop" in state.work._fields
         self.state = state._replace(work=state.work._replace(stop=self.stop)) if stops else state
@@ -117,11 +118,17 @@ class BlockPart:
 
 
 class BlockRunner:
-    """A block between segments; its parts, of `Job.parts`, run side by side."""
+    """A block between segments; its parts, of `Job.parts`, run side by side.
 
-    def __init__(self, job: Job, first: int, last: int, stop: np.ndarray | None = None) -> None:
-        self.job, self.first, self.last = job, first, last
-        self._parts = [BlockPart(part, first, last, stop=stop) for part in job.parts()]
+    The first of them counts in this place of `flags`, of `signals`, and the others in the last one.
+    """
+
+    def __init__(self, job: Job, first: int, last: int, flags: np.ndarray | None = None,
+                 place: int = 0) -> None:
+        self.job, self.first, self.last, self.place = job, first, last, place
+        flags = signals(2) if flags is None else flags
+        self._parts = [BlockPart(part, first, last, stop=signal_of(flags, number))
+                       for part, number in zip(job.parts(), chain([place], repeat(-1)), strict=False)]
         self._chunk = 1
 
     @property

@@ -11,7 +11,7 @@ from ..interfaces import Problem, SimulatedAlgorithm
 from ..settings.limits import refuse_bytes
 from ..settings.support import outside, warn_outside
 from ..settings.validation import Array, shown, whole
-from ..vector.memory import TILE
+from ..vector.memory import TILE, signal_of, signals
 from .block import SEGMENT, BlockPart
 from .divergence import DivergedError
 from .job import make_job
@@ -69,10 +69,10 @@ def sample_path(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, 
                  f"n_rounds={n_rounds} with every={every}, n_chains={n_chains} and dimension {dim}",
                  "use a larger every")
     paths = np.empty((n_chains, n_rounds // every, dim))
-    stop = np.zeros(1, np.int64)
+    stop = signals(n_threads)
 
     def trace(block: tuple[int, int]) -> None:
-        runner = BlockPart(job, *block, paths.shape[1], every, view, stop)
+        runner = BlockPart(job, *block, paths.shape[1], every, view, signal_of(stop, block[0] // LEAF))
         while runner.done < n_rounds:
             if stop[0]:
                 return

@@ -27,6 +27,7 @@ from ..settings.validation import shown, whole
 from .block import BlockResult, BlockRunner, first_fault, run_block
 from .divergence import DivergedError, Fault, diverged
 from .job import Job
+from .within import Within
 
 Block = tuple[int, int]
 Take = Callable[[BlockResult], None]
@@ -115,11 +116,12 @@ def _result(pool: Executor, future: Future[Any]) -> Any:
 
 
 def completed(pool: Executor, next_task: Callable[[int], tuple[Any, ...] | None], in_flight: int,
-              pending: Pending) -> Iterator[Any]:
+              pending: Pending, look: Callable[[], None] | None = None) -> Iterator[Any]:
     """Keep tasks under way until there is no next one, and give each result when it comes.
 
     `next_task` is told how many are `pending`, at most `in_flight`, and gives what to submit. A caller that
-    does not exhaust it, whatever the reason, is to `give_up` those that are pending.
+    does not exhaust it, whatever the reason, is to `give_up` those that are pending. While nothing comes,
+    `look` is called every `PATIENCE` seconds.
     """
     is_first = True
     while True:
@@ -128,7 +130,11 @@ def completed(pool: Executor, next_task: Callable[[int], tuple[Any, ...] | None]
             is_first = False
         if not pending:
             return
-        for future in wait(pending, return_when=FIRST_COMPLETED).done:
+        patience = None if look is None else PATIENCE
+        done = wait(pending, timeout=patience, return_when=FIRST_COMPLETED).done
+        if look is not None and not done:
+            look()
+        for future in done:
             pending.remove(future)
             yield _result(pool, future)
 
@@ -155,16 +161,20 @@ def give_up(pending: Pending, keep: Callable[[Any], None], *, patiently: bool,
                     keep(future.result())
 
 
-def _segment(job: Job, work: BlockRunner | Block,
-             stop: np.ndarray) -> tuple[BlockRunner, int, BlockResult | None]:
+def _segment(job: Job, work: BlockRunner | Block, flags: np.ndarray,
+             place: int) -> tuple[BlockRunner, int, BlockResult | None]:
     """One segment of a block: the block, the rounds done, and its result when they were the last."""
-    runner = work if isinstance(work, BlockRunner) else BlockRunner(job, *work, stop=stop)
+    runner = work if isinstance(work, BlockRunner) else BlockRunner(job, *work, flags, place)
     rounds = runner.advance()
     return runner, rounds, runner.result() if runner.finished else None
 
 
-def run_on_threads(job: Job, blocks: Iterable[Block], threads: int, take: Take, tick: Tick) -> None:
+def run_on_threads(job: Job, blocks: Iterable[Block], threads: int, take: Take, tick: Tick,
+                   counted: int = 0) -> None:
     """Run the blocks, handing each result to `take` in the calling thread.
+
+    Where kernels count so often in a round (`counted`), `tick` is told of parts of rounds too, about once in
+    `PATIENCE` seconds.
 
     On Ctrl-C, or any error, the threads end within one segment, what is finished is taken, and it is
     raised again.
@@ -172,15 +182,16 @@ def run_on_threads(job: Job, blocks: Iterable[Block], threads: int, take: Take, 
     coming = iter(blocks)  # may be millions: only so many are looked at as balance needs
     waiting, begun = deque(islice(coming, 3 * threads)), deque[BlockRunner]()
     pending: Pending = set()
-    stop = np.zeros(1, np.int64)
+    within = Within(3 * threads, counted, tick)
 
     def next_task(running: int) -> tuple[Any, ...] | None:
         """Depth first, so that blocks finish early; near the end all blocks at once, for balance."""
         open_blocks = len(begun) + running
         if waiting and (open_blocks < threads or len(waiting) + open_blocks <= 3 * threads):
             waiting.extend(islice(coming, 1))
-            return _segment, job, waiting.popleft(), stop
-        return (_segment, job, begun.popleft(), stop) if begun else None
+            block = waiting.popleft()
+            return _segment, job, block, within.flags, within.begin(*block)
+        return (_segment, job, begun.popleft(), within.flags, -1) if begun else None
 
     def keep(done: tuple[BlockRunner, int, BlockResult | None]) -> None:
         if (result := done[2]) is not None:
@@ -188,14 +199,15 @@ def run_on_threads(job: Job, blocks: Iterable[Block], threads: int, take: Take, 
 
     pool = ThreadPoolExecutor(threads)
     try:
-        for runner, rounds, result in completed(pool, next_task, threads, pending):
+        look = within.look if counted else None
+        for runner, rounds, result in completed(pool, next_task, threads, pending, look):
             if result is None:
                 begun.append(runner)
             else:
                 take(result)
-            tick(rounds * (runner.last - runner.first))
+            within.done(runner.first, rounds, result is not None)
     except BaseException:
-        give_up(pending, keep, patiently=True, stop=stop)
+        give_up(pending, keep, patiently=True, stop=within.flags)
         raise
     finally:
         pool.shutdown(cancel_futures=True)

@@ -91,7 +91,7 @@ def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
         Finished blocks are kept there and not computed again. It belongs to one simulation: the same problem,
         algorithm, sizes, seed, options that decide numbers, and sources of fedsim.
     progress : bool
-        Show a progress bar.
+        Show a progress bar; on threads it moves within long rounds of local steps too.
     compiled : bool
         False runs the NumPy twin of a sampler of one's own (`fedsim.sampler`), in one thread: nothing is
         compiled, it is slow, and its numbers are the same to rounding.
@@ -168,7 +168,8 @@ def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
             if not compiled:
                 run_plainly(job, job.blocks(), take, bar.update)
             elif executor is None:
-                run_on_threads(job, job.blocks(done), n_threads, take, bar.update)
+                counted = job.algorithm._counted(job.problem) if progress else 0
+                run_on_threads(job, job.blocks(done), n_threads, take, bar.update, counted)
             else:
                 run_on_executor(job, job.blocks(done), executor, take, bar.update, max(64, 2 * n_threads))
         except DivergedError as error:

@@ -18,6 +18,18 @@ TILE = 16
 _LINE = 64  # bytes of a cache line, and of the longest vector
 
 
+def signals(count: int) -> np.ndarray:
+    """A flag that stops all blocks, and counters of so many, each in a cache line of its own."""
+    return np.zeros(_LINE // 8 * (count + 1), np.int64)
+
+
+def signal_of(flags: np.ndarray, number: int) -> np.ndarray:
+    """The flag and a counter (2,) of `signals`, as compiled code sees them; -1 is the last counter."""
+    step = _LINE // 8
+    place = step * (number % (len(flags) // step - 1) + 1)
+    return flags[:place + 1:place]
+
+
 class Scratch(NamedTuple):
     """Rows (d, B) that a gradient may overwrite: float64 ones, and ones for normals."""
 

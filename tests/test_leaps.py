@@ -214,6 +214,15 @@ def test_a_trajectory_is_one_operation(dim):
         assert not (found.code[:, 0] == ops.MODES_GRAD).any() and not (found.steps[:, 0] == ops.LOOP).any()
 
 
+def test_a_very_long_trajectory_can_be_stopped(monkeypatch):
+    """Between turns of a loop; one operation is not."""
+    monkeypatch.setattr(leaps, "MOST_TIMES", 100)
+    for steps, looped in ((90, False), (150, True)):
+        found = code_of(zoo.fa_hmc(step_size=1e-3, leapfrog_steps=steps))
+        leap = found.code[found.code[:, 0] == ops.LEAP]
+        assert (found.steps[:, 0] == ops.LOOP).any() == looped and leap[:, 7].max() <= 100
+
+
 def test_where_turning_is_more_work_nothing_is_turned():
     W = fs.network.ring(3)
     for algorithm in (zoo.fa_ld(step_size=0.05, local_steps=5), zoo.extra_sgld(step_size=0.05, W=W),

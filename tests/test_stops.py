@@ -20,28 +20,32 @@ from fedsim.samplers import grad, mean, noise
 from fedsim.vector.memory import signal_of, signals
 
 PROBLEM = fs.Quadratic([1.0, 2.0], [[0.0], [1.0]])
-WITHOUT_END = {"FA-LD": fs.FALD(1e-4, local_steps=10**9), "FA-HMC": fs.FAHMC(1e-4, 2, local_steps=10**9)}
-RUNS = {"simulate": lambda algorithm: fs.simulate(PROBLEM, algorithm, 4, 200, seed=1),
-        "sample_path": lambda algorithm: fs.sample_path(PROBLEM, algorithm, 4, seed=1)}
+DENSE = fs.Quadratic([[[2.0, 1.0], [1.0, 2.0]]], [[0.0, 1.0]])
+WITHOUT_END = {"FA-LD": (PROBLEM, fs.FALD(1e-4, local_steps=10**9)),
+               "FA-HMC": (PROBLEM, fs.FAHMC(1e-4, 2, local_steps=10**9)),
+               "a trajectory": (PROBLEM, fs.FAHMC(1e-12, 10**9)),
+               "a trajectory, dense": (DENSE, fs.FAHMC(1e-12, 10**9))}
+RUNS = {"simulate": lambda problem, algorithm: fs.simulate(problem, algorithm, 4, 200, seed=1),
+        "sample_path": lambda problem, algorithm: fs.sample_path(problem, algorithm, 4, seed=1)}
 
 
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("name", WITHOUT_END)
 def test_a_round_without_end_is_interrupted(name, run):
-    fs.warm_up(PROBLEM, WITHOUT_END[name])
+    fs.warm_up(*WITHOUT_END[name])
     timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
     before = time.monotonic()
     given = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
     try:
         with pytest.raises(KeyboardInterrupt):
             timer.start()
-            RUNS[run](WITHOUT_END[name])
+            RUNS[run](*WITHOUT_END[name])
     finally:
         signal.signal(signal.SIGINT, given)
     assert time.monotonic() - before < 60.0  # the round itself would take minutes
 
 
-@pytest.mark.parametrize("algorithm", [WITHOUT_END["FA-LD"], fa_ld(step_size=1e-4, local_steps=20_000)])
+@pytest.mark.parametrize("algorithm", [WITHOUT_END["FA-LD"][1], fa_ld(step_size=1e-4, local_steps=20_000)])
 def test_a_stopped_block_gives_nothing(algorithm):
     """A block that is told to stop raises, and hands back no moments of half a round."""
     flags = signals(1)

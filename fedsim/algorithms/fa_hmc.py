@@ -35,7 +35,8 @@ from .fa_hmc_update import FIRST_ROUND, FRESH, STALE, FAHMCExtra, FAHMCKernel
 from .federated import COMMON, SCHEMES, Federated, FederatedWork
 
 MOST_STEPS = 10_000
-"""Leapfrog steps up to which the second moment under minibatches is judged: each is a matrix."""
+"""Leapfrog steps up to which the second moment under minibatches is judged, each of which is a matrix, and up
+to which trajectories go along eigenvectors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,10 +168,13 @@ class FAHMC(Federated):
             modes_of(problem.hessians, problem.minimizers) if self._turns(problem) else NoModes())
 
     def _turns(self, problem: Problem) -> TypeGuard[Quadratic]:
-        """True when trajectories go along the clients' eigenvectors: dense curvature, exact gradients."""
+        """True when trajectories go along the clients' eigenvectors: dense curvature, exact gradients.
+
+        There a trajectory is not stopped while it runs: not one of very many steps.
+        """
         dense = isinstance(problem, Quadratic) and problem.structure == "dense"
         return (dense and problem.gradient_noise is None and self.debias is None
-                and self.participation is None)
+                and self.participation is None and self.leapfrog_steps <= MOST_STEPS)
 
     def _workspace(self, problem: Problem, start: Array, dtype: Any) -> FederatedWork:
         """As for every federated algorithm."""

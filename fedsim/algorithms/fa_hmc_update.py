@@ -187,6 +187,8 @@ def _plain_trajectory(modes, kernel, problem, lane_set, work, slot, step, client
             lanes.scale_pair(correction[slot, i], 1.0, work.extra.mean_gradient[i], -1.0, work.gradient[i])
     half = -0.5 * eta * eta
     for k in range(kernel.leapfrog_steps):  # velocity is eta p - (eta^2/2) g1: fewer passes over the rows
+        if work.stop[0] != 0:
+            return
         if is_exact(problem):
             leapfrog(problem, client, half if k == 0 else 2.0 * half, x, velocity, corrected, correction,
                      slot, work.scratch, work.gradient)

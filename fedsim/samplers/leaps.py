@@ -18,6 +18,8 @@ _READS = {ops.FILL: (), ops.ADD: (OUT, A), ops.ADD_PAIR: (OUT, A, B), ops.PAIR: 
           ops.SHARED_NOISE: (OUT,), ops.KICK: (OUT, A), ops.SHARED_KICK: (OUT, A),
           ops.DAMPED_KICK: (OUT, A), ops.STEP: (OUT,), ops.EACH: (A, B, C), ops.LEAP: (A, B)}
 """Columns of the registers that an operation reads; (A,) for all others."""
+MOST_TIMES = 10_000
+"""Leaps of one operation, which is not stopped while it runs."""
 
 Line = list[int]
 
@@ -47,9 +49,10 @@ def with_leaps(code: Sequence[Line], widths: Sequence[int], tables: Any) -> list
     return _merged(found, widths, tables)
 
 
-def repeats(line: Line) -> bool:
-    """Whether this is a leap that goes on from where it ends."""
-    return line[0] == ops.LEAP and [line[OUT], line[C], line[K]] == [line[A], line[B], line[M]]
+def repeats(line: Line, turns: int) -> bool:
+    """Whether so many turns of this are one leap: it goes on from where it ends, and not for long."""
+    goes_on = [line[OUT], line[C], line[K]] == [line[A], line[B], line[M]]
+    return line[0] == ops.LEAP and goes_on and line[TIMES] * turns <= MOST_TIMES
 
 
 def _as_late(code: list[Line]) -> list[Line]:

@@ -213,7 +213,8 @@ class _Writer:
     def _end(self, begin: int, loop: Loop, homes: list[int], place: int) -> None:
         self._hand_on(homes, loop.outputs)
         size = len(self.code)
-        if self.steps[begin:] == [[ops.CLIENTS, size - 1, size, 0, 0, 0]] and repeats(self.code[-1]):
+        if self.steps[begin:] == [[ops.CLIENTS, size - 1, size, 0, 0, 0]] and repeats(
+                self.code[-1], loop.turns):
             del self.steps[begin - 1]
             self.code[-1][TIMES] *= loop.turns
         else:

@@ -65,7 +65,7 @@ def affine_step(step: Callable[[Any, Any], Any], states: Nested, noises: Nested)
     still, quiet = np.zeros(n), np.zeros(m)
     shift = f(still, quiet)
     scale = 2.0 ** np.ceil(np.log2(max(1.0, float(np.abs(shift).max(initial=0.0)))))
-    single = _single(step(states.tree(still), noises.tree(quiet)), states)
+    single = coarse_part(step(states.tree(still), noises.tree(quiet)), states)
     # one binary scale for all: no rounding, and little cancels where the shift is large
     columns = [f(scale * e, quiet) - shift - scale * e for e in np.eye(n)]
     deviation = np.stack(columns, axis=1) / scale if n else np.zeros((0, 0))
@@ -97,7 +97,7 @@ def affine_view(read: Callable[[Any], Any], states: Nested, dim: int) -> tuple[A
     return matrix, shift
 
 
-def _single(value: Any, states: Nested) -> str:
+def coarse_part(value: Any, states: Nested) -> str:
     """The first part of a new state that is in single precision, or less; "" where none is."""
     for place, one in leaves(states.name, value):
         kind = str(getattr(one, "dtype", ""))

@@ -123,14 +123,16 @@ class Nested:
         ValueError
             For another nesting, or another shape, naming the place.
         """
-        found = [(place, as_numbers(place, one)) for place, one in leaves(self.name, value)]
-        if [place for place, _ in found] != self.places:
-            raise ValueError(f"the new {self.name} has the parts {', '.join(p for p, _ in found) or 'none'}; "
-                             f"it must have those it was given, {', '.join(self.places)}")
+        given = {place: as_numbers(place, one) for place, one in leaves(self.name, value)}
+        if set(given) != set(self.places):  # dicts may come back in another order
+            raise ValueError(f"the new {self.name} has the parts {', '.join(given) or 'none'}; it must have "
+                             f"those it was given, {', '.join(self.places)}")
+        found = [(place, given[place]) for place in self.places]
         for (place, one), wanted in zip(found, self.shapes, strict=True):
-            if one.shape[stacked:] != wanted:
-                raise ValueError(f"the new {place} has shape {one.shape[stacked:]}, of noise as it was given; it "
-                                 f"must keep that of start, {wanted}")
+            if one.shape[stacked:] != wanted or (stacked and not one.ndim):
+                what = ("it must have the number of seeds and then" if stacked else
+                        "of noise as it was given it must keep")
+                raise ValueError(f"the new {place} has shape {one.shape}; {what} that of start, {wanted}")
         if stacked:
             return np.concatenate([one.reshape(len(one), -1) for _, one in found], axis=1)
         return np.concatenate([one.ravel() for _, one in found] or [np.zeros(0)])

@@ -1,0 +1,356 @@
+"""Kernels with a seed as black boxes: common random numbers give the matrix, many seeds the noise.
+
+The same seed at two states draws the same noise, so that the difference of the answers is the matrix, to the
+rounding of the kernel. Many seeds at one state give mean and covariance of the noise, with their errors. From
+both follow the stationary law and its distance to the target, with intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fedsim.interfaces import Problem, offers
+from fedsim.laws.law import Gaussian
+from fedsim.samplers.clients import Round
+from fedsim.samplers.rounds import conserved, kept
+from fedsim.settings.limits import refuse_bytes
+from fedsim.settings.validation import Array, flag, fraction, positive, shown, whole
+
+from ..exact.affine import AffineMap, NoExactLaw
+from .affine_step import affine_view, coarse_part
+from .nested import Nested, asked, leaves
+from .rules import influences
+
+DOUBLE, SINGLE = 1e-10, 3e-5
+"""Relative misfit that the rounding of float64 and of float32 may leave."""
+LEAVES = 50
+"""Blocks of draws whose moments are compared for standard errors, and drawn anew by the bootstrap."""
+RESAMPLED = 200
+"""Draws of the bootstrap."""
+MATRICES = 4
+"""Seeds whose matrices are compared."""
+
+
+class Interval(NamedTuple):
+    """An estimate and the ends of its interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g})"
+
+
+def seeds_from(seed: int, count: int) -> np.ndarray:
+    """Distinct seeds (count,) below 2^31, as generators of all libraries take them."""
+    return 1 + (seed * 2_654_435_761) % 2**30 + np.arange(count)
+
+
+class Box:
+    """A kernel as a function of seeds and a flat state, evaluated one by one or many seeds together."""
+
+    def __init__(self, kernel: Callable[[Any, Any], Any], states: Nested, batched: bool) -> None:
+        self.kernel, self.states, self.batched = kernel, states, batched
+        self.single = ""
+
+    def __call__(self, seeds: np.ndarray, x: Array) -> Array:
+        """New states (K, n)."""
+        if self.batched:
+            state = asked("kernel(seeds, state)", self.kernel, seeds, self.states.tree(x))
+            found = self.states.flat(state, stacked=True)
+        else:
+            found = np.empty((len(seeds), self.states.size))
+            for i, seed in enumerate(seeds.tolist()):
+                state = asked("kernel(seed, state)", self.kernel, seed, self.states.tree(x))
+                found[i] = self.states.flat(state)
+        self.single = self.single or coarse_part(state, self.states)
+        if len(found) != len(seeds) or not np.isfinite(found).all():
+            raise ValueError(f"kernel gives {shown(found)} of {len(seeds)} seeds; it must give a finite "
+                             "state for each")
+        return found
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Probe:
+    """What is known of a kernel x' = A x + b + noise.
+
+    Attributes
+    ----------
+    matrix : (n, n)
+        A, to `rounding`; its average over some seeds where it `is_random`.
+    draws : (K, n)
+        New states from `point` (n,), one for each seed.
+    view : (d, n), offset : (d,)
+        What of the state is compared with the target.
+    rounding : float
+        Relative size of what the kernel's arithmetic leaves in the matrix.
+    is_random : bool
+        Other seeds have other matrices, as with minibatches: there is no stationary law here.
+    target : fedsim.Gaussian
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([2.0], [[1.0, 0.0]])
+    >>> def kernel(seed, x):
+    ...     noise = np.random.default_rng(seed).normal(size=2)
+    ...     return x - 0.1 * problem.gradient(0, x) + np.sqrt(0.2) * noise
+    >>> found = theory.testing.probe(kernel, problem, n_draws=2000)
+    >>> isinstance(found, theory.testing.Probe), found.matrix.round(12).tolist()
+    (True, [[0.8, 0.0], [0.0, 0.8]])
+    """
+
+    matrix: Array
+    draws: Array
+    point: Array
+    view: Array
+    offset: Array
+    rounding: float
+    is_random: bool
+    single: str
+    states: Nested
+    target: Gaussian
+
+    def __repr__(self) -> str:
+        return (f"Probe(n_numbers={self.states.size}, n_draws={len(self.draws)}, radius={self.radius:.6g}, "
+                f"is_random={self.is_random})")
+
+    @cached_property
+    def shift(self) -> Array:
+        """b, (n,)."""
+        return self.draws.mean(axis=0) - self.matrix @ self.point
+
+    @cached_property
+    def noise_cov(self) -> Array:
+        """Covariance of the noise, (n, n)."""
+        return np.atleast_2d(np.cov(self.draws.T))
+
+    @cached_property
+    def shift_error(self) -> Array:
+        """Standard errors of `shift`, (n,)."""
+        return np.sqrt(np.diag(self.noise_cov) / len(self.draws))
+
+    @cached_property
+    def noise_error(self) -> Array:
+        """Standard errors of `noise_cov`, (n, n), whatever the law of the noise."""
+        gaps = self.draws - self.draws.mean(axis=0)
+        fourth = (gaps**2).T @ gaps**2 / len(gaps)
+        return np.sqrt(np.maximum(fourth - self.noise_cov**2, 0.0) / len(gaps))
+
+    @cached_property
+    def used(self) -> np.ndarray:
+        """Numbers of the entries of the state that what is read ever depends on."""
+        change = self.matrix - np.eye(len(self.matrix))
+        tiny = np.abs(change) <= 10.0 * self.rounding * np.abs(self.matrix).max()
+        return influences(np.where(tiny, 0.0, change), self.view)
+
+    @cached_property
+    def round(self) -> Round:
+        """As rounds of samplers are, of the entries that are used."""
+        square = np.ix_(self.used, self.used)
+        change = self.matrix - np.eye(len(self.matrix))
+        return Round(change[square][None], self.shift[self.used][None], self.noise_cov[square][None])
+
+    @cached_property
+    def radius(self) -> float:
+        """Spectral radius of the matrix, without sums that the kernel conserves."""
+        rest, _ = kept(self.round)
+        values = np.linalg.eigvals(np.eye(rest.deviation.shape[-1]) + rest.deviation[0])
+        return float(np.abs(values).max(initial=0.0))
+
+    def _stationary(self, means: Array, noises: Array) -> tuple[Array, Array]:
+        """Means (L, d) and covariances (L, d, d) at stationarity, of means (L, n) of the new state at the
+        point, and of covariances of the noise (L, n, n)."""
+        if self.is_random:
+            raise NoExactLaw("the matrix of the kernel depends on the seed: its stationary covariance is not "
+                             "known from matrix and noise")
+        if not self.radius < 1.0 - self.rounding:
+            raise NoExactLaw("the kernel has no stationary law: the radius of its matrix is "
+                             f"{self.radius:.6g}")
+        rest, basis = kept(self.round)
+        fixed, view = conserved(self.round), self.view[:, self.used]
+        shifts = (means - self.matrix @ self.point)[:, self.used]
+        held = fixed @ (fixed.T @ self.point[self.used])
+        pulled = basis.T @ self.round.deviation[0] @ held
+        count = len(shifts)
+        inner = np.repeat(rest.deviation, count, axis=0)
+        between = basis.T @ noises[:, self.used[:, None], self.used] @ basis
+        mean, cov = AffineMap(inner, shifts @ basis + pulled, between).stationary()
+        seen = view @ basis
+        return (mean @ basis.T + held) @ view.T + self.offset, seen @ cov @ seen.T
+
+    def stationary_law(self) -> Gaussian:
+        """The law that the kernel leaves unchanged, of what is read.
+
+        Raises
+        ------
+        theory.NoExactLaw
+            Where there is none, or the matrix depends on the seed.
+        """
+        mean, cov = self._stationary(self.draws.mean(axis=0)[None], self.noise_cov[None])
+        return Gaussian(mean[0], cov[0])
+
+    @cached_property
+    def leaves(self) -> tuple[Array, Array]:
+        """Means (L, n) and second moments about the mean of all (L, n, n) of blocks of the draws."""
+        centre = self.draws.mean(axis=0)
+        blocks = np.array_split(self.draws - centre, min(LEAVES, len(self.draws) // 2))
+        return (np.stack([one.mean(axis=0) for one in blocks]),
+                np.stack([one.T @ one / len(one) for one in blocks]))
+
+    def resampled(self) -> Iterator[Gaussian]:
+        """Stationary laws of draws drawn anew, block by block."""
+        means, seconds = self.leaves
+        count = len(means)
+        chosen = np.random.default_rng(0).integers(count, size=(RESAMPLED, count))
+        grown = np.sqrt(count / (count - 1.0))  # blocks about their own mean spread too little
+        gaps = grown * means[chosen].mean(axis=1)
+        spreads = self.noise_cov + grown * (seconds[chosen].mean(axis=1) - seconds.mean(axis=0))
+        laws = self._stationary(self.draws.mean(axis=0) + gaps, spreads)
+        for mean, cov in zip(*laws, strict=True):
+            values, vectors = np.linalg.eigh(cov)  # few draws of much noise
+            yield Gaussian(mean, (vectors * np.maximum(values, 0.0)) @ vectors.T)
+
+    def w2_interval(self, level: float = 0.95) -> Interval:
+        """W2 of the stationary law to the target, and an interval that holds it at least so often.
+
+        It is as far from the estimate as a law from the kernel's own is by chance: W2 is a distance.
+
+        Parameters
+        ----------
+        level : float in [0, 1]
+
+        Returns
+        -------
+        Interval : (value, low, high)
+        """
+        level, law = fraction("level", level), self.stationary_law()
+        reach = float(np.quantile([law.w2(other) for other in self.resampled()], level))
+        value = float(law.w2(self.target))
+        return Interval(value, max(0.0, value - reach), value + reach)
+
+    def ratio_by_leaf(self) -> Array:
+        """Stationary variance over the target's, averaged over directions, of each block (L,)."""
+        means, seconds = self.leaves
+        _, covs = self._stationary(self.draws.mean(axis=0) + means, seconds)
+        return np.trace(np.linalg.solve(self.target.cov, covs), axis1=1, axis2=2) / self.target.dim
+
+    def variance_ratio(self, level: float = 0.95) -> Interval:
+        """The stationary variance over the target's, averaged over directions, with its interval.
+
+        Parameters
+        ----------
+        level : float in [0, 1]
+
+        Returns
+        -------
+        Interval : (value, low, high)
+        """
+        return student(self.ratio_by_leaf(), fraction("level", level))
+
+
+def student(values: Array, level: float) -> Interval:
+    """The mean of independent values of one size, with Student's interval."""
+    from scipy import stats
+
+    reach = float(stats.t.ppf(0.5 + 0.5 * level, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
+    mean = float(values.mean())
+    return Interval(mean, mean - reach, mean + reach)
+
+
+def probe(kernel: Callable[[Any, Any], Any], problem: Problem, *, start: Any = None,
+          read: Callable[[Any], Any] | None = None, n_draws: int = 20_000, seed: int = 0,
+          batched: bool = False, temperature: float = 1.0) -> Probe:
+    """Matrix and noise of somebody's kernel, which is affine in its state for each seed.
+
+    Parameters
+    ----------
+    kernel : callable(seed, state) -> state
+        The seed is an integer, of which the kernel makes its generator or key anew: the same seed has to give
+        the same state. The state is made of nested arrays.
+    problem : e.g. fedsim.Quadratic
+        Its target is what the stationary law is compared with.
+    start : nested arrays, or callable(point (d,)) -> nested arrays, optional
+        A state; by default the origin.
+    read : callable(state) -> (d,), optional
+        What is compared with the target; by default the state's first array.
+    n_draws : int
+        Seeds at which the noise is drawn.
+    seed : int
+        The first of the seeds.
+    batched : bool
+        The kernel takes many seeds (K,) at a state, and each array of the new state has K in front.
+    temperature : float
+        Of the target.
+
+    Returns
+    -------
+    Probe
+
+    Raises
+    ------
+    ValueError
+        For a kernel that is not affine, as with a Metropolis step, with the size of the misfit and its place;
+        one that gives two answers for one seed; naming an argument that does not fit.
+
+    Source: none; common random numbers.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([2.0], [[1.0, 0.0]])
+    >>> def kernel(seed, x):
+    ...     noise = np.random.default_rng(seed).normal(size=2)
+    ...     return x - 0.1 * problem.gradient(0, x) + np.sqrt(0.2) * noise
+    >>> found = theory.testing.probe(kernel, problem, n_draws=2000)
+    >>> print(found.variance_ratio())
+    1.105 (1.07 to 1.141)
+    """
+    offers("problem", problem, Problem)
+    for name, value in (("kernel", kernel),) + ((("read", read),) if read is not None else ()):
+        if not callable(value):
+            raise ValueError(f"{name}={shown(value)} must be a function")
+    count, seed = whole("n_draws", n_draws, 2 * LEAVES, 10**8), whole("seed", seed, 0, 2**31)
+    example = asked("start(point)", start, np.zeros(problem.dim)) if callable(start) else start
+    try:
+        states = Nested("state", np.zeros(problem.dim) if example is None else example)
+    except ValueError as error:
+        raise ValueError(f"start gives no state: {error}") from None
+    if not states.size or not np.isfinite(states.values).all():
+        raise ValueError(f"start={shown(start)} must give a state of finite numbers, at least one")
+    refuse_bytes(8.0 * 3 * count * states.size, f"n_draws={count} of {states.size} numbers", "ask for fewer")
+    box = Box(kernel, states, flag("batched", batched))
+    view, offset = affine_view(read or (lambda state: next(leaves("state", state))[1]), states, problem.dim)
+    seeds = seeds_from(seed, count)
+    matrix, rounding, is_random = _matrix_of(box, seeds[:MATRICES])
+    return Probe(matrix, box(seeds, states.values), states.values, view, offset, rounding, is_random,
+                 box.single, states, problem.target(positive("temperature", temperature)))
+
+
+def _matrix_of(box: Box, seeds: np.ndarray) -> tuple[Array, float, bool]:
+    """The matrix, what rounding leaves in it, and whether it depends on the seed."""
+    states, point, generator = box.states, box.states.values, np.random.default_rng(0)
+    first = box(seeds, point)
+    if not np.array_equal(first, box(seeds, point)):
+        raise ValueError("the kernel gives two answers for one seed and state; it must make its generator or "
+                         "key anew of the seed at each call")
+    scale = 2.0 ** np.ceil(np.log2(max(1.0, float(np.abs(first).max()), float(np.abs(point).max()))))
+    moved = np.stack([box(seeds, point + scale * e) for e in np.eye(states.size)], axis=2)
+    matrices = (moved - first[:, :, None]) / scale
+    rounding = SINGLE if box.single else DOUBLE
+    for size in (0.3, 1.0, 30.0):
+        change = size * scale * generator.standard_normal((states.size,))
+        got = box(seeds, point + change) - first
+        summed = np.abs(matrices).max(axis=0) @ np.abs(change) + np.abs(first).max()
+        off = np.abs(got - matrices @ change).max(axis=0) / summed.max()
+        if not off.max() <= rounding:
+            place = int(np.argmax(off))
+            raise ValueError(f"the kernel is not affine in its state: off by {off[place]:.2g} of its size "
+                             f"at {states.place(place)}, from a change of size {size * scale:.2g}; a kernel "
+                             "that accepts or rejects, or clips, has no matrix")
+    spread = float(np.abs(matrices - matrices[0]).max() / np.abs(matrices).max())
+    return matrices.mean(axis=0), rounding, spread > 10.0 * rounding

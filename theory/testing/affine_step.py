@@ -130,8 +130,7 @@ def _refuse_misfit(f: Callable[[Array, Array], Array], found: AffineStep, states
                 named = f" ({single} is)" if single else ""
                 raise ValueError(f"the step computes in float32{named}: {told}; let it compute in float64, "
                                  "so that its matrices are known to rounding")
-            raise ValueError(f"the step is not affine in state and noise: {told}; it must be, for an "
-                             "exact law")
+            raise ValueError(f"the step is not affine in state and noise: {told}; it must be")
         worst = max(worst, float(off.max(initial=0.0)))
     return worst
 

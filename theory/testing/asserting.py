@@ -72,12 +72,12 @@ def assert_samples(kernel: Callable[[Any, Any], Any], problem: Problem, like: An
     for name, value in numbers.items():
         if not value < 1.0:
             raise ValueError(f"{name}={value:g} must be less than 1")
+    share = fraction("batch_fraction", batch_fraction) or 1.0
     values = np.linalg.eigvalsh(matrices_of(like, problem).noise)
     rank = int((values > NONE * max(float(values.max(initial=0.0)), 1e-300)).sum())
     count = max(2 * LEAVES, draws_for(smallest, false_alarm, missed, rank))
     found = probe(kernel, problem, start=start, read=read, n_draws=count, seed=seed, batched=batched,
                   temperature=float(like.temperature))
-    share = fraction("batch_fraction", batch_fraction) or 1.0
     findings = compared(found, problem, like, false_alarm, {"share": share})
     name = getattr(kernel, "__name__", type(kernel).__name__)
     result = Report(f"{name}, against {shown(like)}, by {count} draws", tuple(findings))

@@ -93,7 +93,7 @@ def judged_order(sizes: Array, w2: Array, scale: float) -> BiasOrder:
     known = slopes[both]
     order: float | None = None
     if not seen.any():
-        reason = f"no bias is seen: W2 is at most {w2.max():.2g}, which is rounding"
+        reason = f"no bias is seen: W2 is at most {NOISE:.0e} of the target's size, which is rounding"
     elif len(known) < 2:
         reason = f"W2 falls to rounding ({w2[-1]:.2g}) before an order is seen; begin at a larger step size"
     else:

@@ -21,7 +21,7 @@ NEARLY = 1e-3
 
 
 def numbers_of(like: Any, problem: Any, more: Mapping[str, float]) -> dict[str, float]:
-    """What causes are made of: step size, temperature, friction and number of clients."""
+    """The numbers of which causes are made: step size, temperature, friction and number of clients."""
     found = {"step_size": float(like.schedule.largest), "temperature": float(like.temperature),
              "n_clients": float(problem.n_clients)}
     if isinstance(getattr(like, "friction", None), float):
@@ -41,11 +41,11 @@ def compared(found: Probe, problem: Any, like: Any, false_alarm: float,
     same = match(found, wanted)
     if same.misfit > tolerance(found, wanted):
         findings = [_of_matrix(found, problem, like, wanted, same, numbers)]
-        if same.into.shape != wanted.deviation.shape or not (same.into == np.eye(len(same.into))).all():
+        if same.misfit > 1.0 or same.into.shape != wanted.deviation.shape or not (same.into == np.eye(len(same.into))).all():
             return findings
     else:
-        findings = [Finding("matrix", f"The matrix agrees with that of {name} to {same.misfit:.1g} of its "
-                            "change.", False, same.misfit)]
+        told = "to rounding" if same.misfit < 1e-12 else f"to {same.misfit:.1g} of its change"
+        findings = [Finding("matrix", f"The matrix agrees with that of {name} {told}.", False, same.misfit)]
     return [*findings, _of_noise(found, wanted, same.into, name, false_alarm, numbers)]
 
 

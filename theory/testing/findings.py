@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
+
+WIDTH = 118
+"""Columns of a printed line."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,11 @@ class Finding:
         The number, and the ends of its interval.
     causes : tuple of str
         Known mistakes that leave this number, the likeliest first.
+
+    Examples
+    --------
+    >>> print(theory.testing.Finding("noise", "The noise is 1.41 times that of a.", True, 1.41))
+    noise        differs  The noise is 1.41 times that of a.
     """
 
     about: str
@@ -36,12 +45,13 @@ class Finding:
     def __str__(self) -> str:
         mark = "differs" if self.differs else "-"
         causes = f" Likely: {'; or '.join(self.causes)}." if self.causes else ""
-        return f"{self.about:<12} {mark:<8} {self.sentence}{causes}"
+        return textwrap.fill(f"{self.about:<12} {mark:<8} {self.sentence}{causes}", WIDTH,
+                             subsequent_indent=22 * " ", break_on_hyphens=False)
 
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """What was found about a kernel; printed, a line for each finding.
+    """The findings about a kernel; printed, a sentence for each.
 
     Attributes
     ----------

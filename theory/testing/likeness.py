@@ -58,7 +58,7 @@ def matrices_of(algorithm: Any, problem: Any) -> Seen:
 
 
 def shown_by(deviation: Array, view: Array, count: int, scale: float) -> Array:
-    """What a state shows, and by how much it changes, in `count` rounds: rows P, P D, P D^2, ..."""
+    """How a state is seen in `count` rounds: rows P, P D, P D^2, ..."""
     rows = [view]
     for _ in range(count - 1):
         rows.append(rows[-1] @ deviation / scale)
@@ -100,7 +100,7 @@ def match(found: Probe, wanted: Seen) -> Match:
 
 
 def tolerance(found: Probe, wanted: Seen) -> float:
-    """Of `Match.misfit`: what the rounding of a kernel leaves of a small change."""
+    """The largest `Match.misfit` that the rounding of a kernel leaves of a small change."""
     size = max(1.0, float(np.abs(found.matrix).max()))
     return 10.0 * found.rounding * size / max(float(np.abs(wanted.deviation).max(initial=0.0)), 1e-300)
 

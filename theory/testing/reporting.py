@@ -34,7 +34,7 @@ class Settings:
         return self.make(**{**self.given, **changes})
 
     def probe(self, at: float, /, **changes: Any) -> Probe:
-        """What is known of it, with the target at this temperature."""
+        """Its probe, with the target at this temperature."""
         return probe(self.kernel(**changes), self.problem, temperature=at, **self.options)
 
 
@@ -42,7 +42,7 @@ def report(make: Callable[..., Any], problem: Problem, *, step_size: float, temp
            batch_size: Sequence[int] | None = None, like: Any = None, start: Any = None,
            read: Callable[[Any], Any] | None = None, batched: bool = False, n_draws: int = 20_000,
            seed: int = 0, false_alarm: float = 1e-4) -> Report:
-    """What can be said of somebody's sampler: a sentence a finding, with its number and a likely cause.
+    """Say of somebody's sampler all that is found: a sentence each, with its number and a likely cause.
 
     The stationary law of a sampler with a step size is biased; so it is compared as the step size falls, and
     with the law of the algorithm that it says it is.
@@ -128,7 +128,7 @@ def validate_sizes_of(problem: Problem, like: Any) -> None:
 
 
 def _alone(found: Probe) -> list[Finding]:
-    """What matrix and noise say by themselves."""
+    """Findings of matrix and noise by themselves."""
     digits = f"it computes in float32 ({found.single} is), " if found.single else ""
     findings = [Finding("affine", f"For each seed the kernel is affine in its state, {digits}to "
                         f"{found.rounding:.0e} of its size.")]

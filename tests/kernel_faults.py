@@ -189,7 +189,7 @@ def asked(name, size):
         return theory.testing.assert_samples(make(size), problem, like=like, batched=True,
                                              batch_fraction=SHARE, **options)
     except AssertionError as failure:
-        return str(failure)
+        return " ".join(str(failure).split())
 
 
 def smallest(name):

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.interfaces import Problem, validate_sizes
-from fedsim.settings.validation import fraction, positive, shown
+from fedsim.interfaces import Problem
+from fedsim.settings.validation import fraction, shown, such
 
-from .comparing import compared
+from .comparing import compared, fitting, level
 from .findings import Report
 from .likeness import NONE, draws_for, matrices_of
 from .probing import LEAVES, probe
@@ -66,12 +66,9 @@ def assert_samples(kernel: Callable[[Any, Any], Any], problem: Problem, like: An
     >>> found.differs
     False
     """
-    validate_sizes(problem, like)
-    numbers = {name: positive(name, value) for name, value in (
-        ("smallest", smallest), ("false_alarm", false_alarm), ("missed", missed))}
-    for name, value in numbers.items():
-        if not value < 1.0:
-            raise ValueError(f"{name}={value:g} must be less than 1")
+    fitting(problem, like)
+    false_alarm, missed = level("false_alarm", false_alarm), level("missed", missed)
+    smallest = such("smallest", smallest, lambda one: 1e-4 <= one < 1.0, "be at least 1e-4 and less than 1")
     share = fraction("batch_fraction", batch_fraction) or 1.0
     values = np.linalg.eigvalsh(matrices_of(like, problem).noise)
     rank = int((values > NONE * max(float(values.max(initial=0.0)), 1e-300)).sum())

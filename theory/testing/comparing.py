@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.interfaces import validate_sizes
 from fedsim.problems.quadratic import Quadratic
-from fedsim.settings.validation import Array, shown
+from fedsim.settings.validation import Array, shown, such
 
 from .causes import gradient_causes, named, noise_causes
 from .findings import Finding
@@ -18,6 +19,19 @@ from .rules import Seen, UpdateRule
 
 NEARLY = 1e-3
 """Relative width in which a factor of the gradient is taken for a known one, where nothing is random."""
+
+
+def fitting(problem: Any, like: Any) -> None:
+    """Raise ValueError for what is no algorithm, or one that does not fit the problem."""
+    try:
+        validate_sizes(problem, like)
+    except ValueError as error:
+        raise ValueError(f"like={shown(like)}: {error}") from None
+
+
+def level(name: str, value: Any) -> float:
+    """A probability that normal tails can tell from 0."""
+    return such(name, value, lambda one: 1e-12 <= one < 1.0, "be at least 1e-12 and less than 1")
 
 
 def numbers_of(like: Any, problem: Any, more: Mapping[str, float]) -> dict[str, float]:
@@ -41,8 +55,8 @@ def compared(found: Probe, problem: Any, like: Any, false_alarm: float,
     same = match(found, wanted)
     if same.misfit > tolerance(found, wanted):
         findings = [_of_matrix(found, problem, like, wanted, same, numbers)]
-        if same.misfit > 1.0 or same.into.shape != wanted.deviation.shape or not (same.into == np.eye(len(same.into))).all():
-            return findings
+        if same.misfit > 1.0 or not np.array_equal(same.into, np.eye(len(wanted.deviation))):
+            return findings  # where it is in the algorithm's state is not known
     else:
         told = "to rounding" if same.misfit < 1e-12 else f"to {same.misfit:.1g} of its change"
         findings = [Finding("matrix", f"The matrix agrees with that of {name} {told}.", False, same.misfit)]

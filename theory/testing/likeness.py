@@ -80,7 +80,7 @@ class Match(NamedTuple):
 def match(found: Probe, wanted: Seen) -> Match:
     """Compare matrices: entry by entry where states agree, else by what is read in successive rounds."""
     mine, view = found.round.deviation[0], found.view[:, found.used]
-    scale = max(float(np.abs(wanted.deviation).max(initial=0.0)), 1e-300)
+    scale = max(float(np.abs(wanted.deviation).max(initial=0.0)), 1e-6)
     alike = mine.shape == wanted.deviation.shape and np.allclose(view, wanted.view, atol=1e-12)
     if alike:
         off = np.abs(mine - wanted.deviation) / scale
@@ -102,7 +102,7 @@ def match(found: Probe, wanted: Seen) -> Match:
 def tolerance(found: Probe, wanted: Seen) -> float:
     """The largest `Match.misfit` that the rounding of a kernel leaves of a small change."""
     size = max(1.0, float(np.abs(found.matrix).max()))
-    return 10.0 * found.rounding * size / max(float(np.abs(wanted.deviation).max(initial=0.0)), 1e-300)
+    return 10.0 * found.rounding * size / max(float(np.abs(wanted.deviation).max(initial=0.0)), 1e-6)
 
 
 @dataclass(frozen=True, eq=False)

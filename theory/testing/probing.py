@@ -19,7 +19,7 @@ from fedsim.laws.law import Gaussian
 from fedsim.samplers.clients import Round
 from fedsim.samplers.rounds import conserved, kept
 from fedsim.settings.limits import refuse_bytes
-from fedsim.settings.validation import Array, flag, fraction, positive, shown, whole
+from fedsim.settings.validation import Array, flag, fraction, shown, such, whole
 
 from ..exact.affine import AffineMap, NoExactLaw
 from .affine_step import affine_view, coarse_part
@@ -35,6 +35,8 @@ RESAMPLED = 200
 MATRICES = 4
 """Seeds whose matrices are compared."""
 MOST_DRAWS = 10_000_000
+MOST = 1e100
+"""Size of numbers whose squares are still numbers."""
 
 
 class Interval(NamedTuple):
@@ -60,16 +62,23 @@ class Box:
         self.kernel, self.states, self.batched = kernel, states, batched
         self.single = ""
 
+    def _answers(self, seeds: np.ndarray, x: Array) -> tuple[Any, Array]:
+        """The last state as it came, and all of them."""
+        if self.batched:
+            state = asked("kernel(seeds, state) of this problem", self.kernel, seeds, self.states.tree(x))
+            return state, self.states.flat(state, stacked=True)
+        found = np.empty((len(seeds), self.states.size))
+        for i, seed in enumerate(seeds.tolist()):
+            state = asked("kernel(seed, state) of this problem", self.kernel, seed, self.states.tree(x))
+            found[i] = self.states.flat(state)
+        return state, found
+
     def __call__(self, seeds: np.ndarray, x: Array) -> Array:
         """New states (K, n)."""
-        if self.batched:
-            state = asked("kernel(seeds, state)", self.kernel, seeds, self.states.tree(x))
-            found = self.states.flat(state, stacked=True)
-        else:
-            found = np.empty((len(seeds), self.states.size))
-            for i, seed in enumerate(seeds.tolist()):
-                state = asked("kernel(seed, state)", self.kernel, seed, self.states.tree(x))
-                found[i] = self.states.flat(state)
+        try:
+            state, found = self._answers(seeds, x)
+        except ValueError as error:
+            raise ValueError(f"kernel, with batched={self.batched}: {error}") from error
         self.single = self.single or coarse_part(state, self.states)
         if len(found) != len(seeds) or not np.isfinite(found).all():
             raise ValueError(f"kernel gives {shown(found)} of {len(seeds)} seeds; it must give a finite "
@@ -321,15 +330,18 @@ def probe(kernel: Callable[[Any, Any], Any], problem: Problem, *, start: Any = N
         states = Nested("state", np.zeros(problem.dim) if example is None else example)
     except ValueError as error:
         raise ValueError(f"start gives no state: {error}") from None
-    if not states.size or not np.isfinite(states.values).all():
-        raise ValueError(f"start={shown(start)} must give a state of finite numbers, at least one")
+    if not states.size or not (np.abs(states.values) <= MOST).all():
+        raise ValueError(f"start={shown(start)} must give a state of finite numbers up to {MOST:g}, at least "
+                         "one")
+    heat = such("temperature", temperature, lambda value: 1.0 / MOST <= value <= MOST,
+                f"be between {1.0 / MOST:g} and {MOST:g}")
     refuse_bytes(8.0 * 3 * count * states.size, f"n_draws={count} of {states.size} numbers", "ask for fewer")
     box = Box(kernel, states, flag("batched", batched))
     view, offset = affine_view(read or (lambda state: next(leaves("state", state))[1]), states, problem.dim)
     seeds = seeds_from(seed, count)
     matrix, rounding, is_random = _matrix_of(box, seeds[:MATRICES])
     return Probe(matrix, box(seeds, states.values), states.values, view, offset, rounding, is_random,
-                 box.single, states, problem.target(positive("temperature", temperature)))
+                 box.single, states, problem.target(heat))
 
 
 def _matrix_of(box: Box, seeds: np.ndarray) -> tuple[Array, float, bool]:
@@ -353,5 +365,5 @@ def _matrix_of(box: Box, seeds: np.ndarray) -> tuple[Array, float, bool]:
             raise ValueError(f"the kernel is not affine in its state: off by {off[place]:.2g} of its size "
                              f"at {states.place(place)}, from a change of size {size * scale:.2g}; a kernel "
                              "that accepts or rejects, or clips, has no matrix")
-    spread = float(np.abs(matrices - matrices[0]).max() / np.abs(matrices).max())
+    spread = float(np.abs(matrices - matrices[0]).max() / max(1e-3, float(np.abs(matrices).max())))
     return matrices.mean(axis=0), rounding, spread > 10.0 * rounding

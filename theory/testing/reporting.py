@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.interfaces import Problem, validate_sizes
-from fedsim.settings.validation import Array, flag, positive, shown, whole
+from fedsim.interfaces import Problem
+from fedsim.settings.validation import Array, flag, positive, shown, whole, whole_numbers
 
 from ..exact.affine import NoExactLaw
 from .bias import SETTLED
 from .causes import named, noise_causes
-from .comparing import compared
+from .comparing import compared, fitting, level as level_of
 from .findings import Finding, Report
+from .nested import asked
 from .probing import LEAVES, Box, Interval, Probe, probe, seeds_from, student
 
 BATCH_SEEDS = 200
@@ -31,11 +32,21 @@ class Settings:
 
     def kernel(self, **changes: Any) -> Any:
         """The kernel with these settings changed."""
-        return self.make(**{**self.given, **changes})
+        given = {**self.given, **changes}
+        told = f"make({', '.join(f'{name}={value:g}' for name, value in given.items())})"
+        found = asked(told, lambda: self.make(**given))
+        if not callable(found):
+            raise ValueError(f"{told} gives {shown(found)}; it must give a kernel")
+        return found
 
     def probe(self, at: float, /, **changes: Any) -> Probe:
         """Its probe, with the target at this temperature."""
-        return probe(self.kernel(**changes), self.problem, temperature=at, **self.options)
+        kernel = self.kernel(**changes)
+        try:
+            return probe(kernel, self.problem, temperature=at, **self.options)
+        except ValueError as error:
+            raise ValueError(f"make at step_size={changes.get('step_size', self.given['step_size']):g}: "
+                             f"{error}") from error
 
 
 def report(make: Callable[..., Any], problem: Problem, *, step_size: float, temperature: float = 1.0,
@@ -86,17 +97,17 @@ def report(make: Callable[..., Any], problem: Problem, *, step_size: float, temp
     >>> found.differs, found["limit"].causes
     (True, ('the factor 2 under the root is missing',))
     """
-    validate_sizes_of(problem, like)
+    if like is not None:
+        fitting(problem, like)
     given: dict[str, Any] = {"step_size": positive("step_size", step_size)}
-    temperature, level = positive("temperature", temperature), positive("false_alarm", false_alarm)
+    temperature, level = positive("temperature", temperature), level_of("false_alarm", false_alarm)
     if not callable(make):
         raise ValueError(f"make={shown(make)} must be a function of step_size that gives a kernel")
-    if not level < 1.0:
-        raise ValueError(f"false_alarm={level:g} must be less than 1")
-    takes = inspect.signature(make).parameters
+    takes = asked("the signature of make", inspect.signature, make).parameters
     if "temperature" in takes:
         given["temperature"] = temperature
-    sizes = [whole("batch_size", one, 1) for one in batch_size or ()]
+    sizes = [] if batch_size is None else [
+        whole("batch_size", one, 1) for one in whole_numbers("batch_size", batch_size).tolist()]
     if sizes and "batch_size" not in takes:
         raise ValueError(f"batch_size={shown(batch_size)} must be a parameter of make, which has "
                          f"{', '.join(takes)}")
@@ -119,12 +130,6 @@ def report(make: Callable[..., Any], problem: Problem, *, step_size: float, temp
     beside = "" if like is None else f", against {shown(like)}"
     return Report(f"{name} at {', '.join(f'{key}={value:g}' for key, value in given.items())}{beside}",
                   tuple(findings))
-
-
-def validate_sizes_of(problem: Problem, like: Any) -> None:
-    """Raise ValueError for no problem, or an algorithm that does not fit it."""
-    if like is not None:
-        validate_sizes(problem, like)
 
 
 def _alone(found: Probe) -> list[Finding]:

@@ -152,6 +152,22 @@ def test_one_noise_for_all_coordinates_is_seen_alone():
     assert "one noise is drawn for all coordinates" in found["coordinates"].causes
 
 
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_noise_that_coordinates_share_in_part_is_seen_where_the_target_is_independent(share):
+    plain = fs.Quadratic([[1.0, 2.0, 3.0]], [[0.0, 1.0, 2.0]])
+
+    def make(step_size):
+        def kernel(seeds, x):
+            z = np.random.default_rng(seeds[0]).normal(size=(len(seeds), 4))
+            z = np.sqrt(1 - share) * z[:, :3] + np.sqrt(share) * z[:, 3:]
+            return x - step_size * plain.gradient(0, x) + np.sqrt(2 * step_size) * z
+        return kernel
+
+    found = report(make, plain, step_size=0.1, n_draws=2000, batched=True)
+    assert ("coordinates" in found) == found.differs == (share > 0.0)
+    assert share == 0.0 or abs(found["coordinates"].value - share) < 0.1
+
+
 @pytest.mark.parametrize(("factor", "cause"), [
     (lambda h: 1.0, "the noise does not fall with the step size as its root"),
     (lambda h: 2.0 * h, "the noise is multiplied by step_size, and not by its root"),

@@ -117,22 +117,22 @@ def report(make: Callable[..., Any], problem: Problem, *, step_size: float, temp
                "seed": seed}
     kernels = Settings(make, given, options, problem)
     found = kernels.probe(temperature)
-    findings = _alone(found)
+    findings = _alone(found, 0.1 * level)
     if like is not None:
-        findings += compared(found, problem, like, level / 2.0, {})
+        findings += compared(found, problem, like, 0.4 * level, {})
     if found.radius < 1.0 - found.rounding and not found.is_random:
-        findings += _by_step_size(found, kernels, given["step_size"], temperature, level / 4.0)
+        findings += _by_step_size(found, kernels, given["step_size"], temperature, 0.2 * level)
     if "temperature" in takes:
-        findings += _by_temperature(found, kernels, temperature, level / 4.0)
+        findings += _by_temperature(found, kernels, temperature, 0.2 * level)
     if len(sizes) > 1:
-        findings += _by_batch(found, kernels, sorted(sizes), level / 4.0)
+        findings += _by_batch(found, kernels, sorted(sizes), 0.1 * level)
     name = getattr(make, "__name__", type(make).__name__)
     beside = "" if like is None else f", against {shown(like)}"
     return Report(f"{name} at {', '.join(f'{key}={value:g}' for key, value in given.items())}{beside}",
                   tuple(findings))
 
 
-def _alone(found: Probe) -> list[Finding]:
+def _alone(found: Probe, level: float) -> list[Finding]:
     """Findings of matrix and noise by themselves."""
     digits = f"it computes in float32 ({found.single} is), " if found.single else ""
     findings = [Finding("affine", f"For each seed the kernel is affine in its state, {digits}to "
@@ -157,22 +157,33 @@ def _alone(found: Probe) -> list[Finding]:
             Finding("variance", f"The stationary variance is {ratio} times the target's, averaged over "
                     "directions.", False, *ratio),
             Finding("w2", f"W2 of the stationary law to the target is {w2}.", False, *w2)]
-    findings += _shared(found)
-    return findings
+    return findings + _shared(found, level)
 
 
-def _shared(found: Probe) -> list[Finding]:
+def _shared(found: Probe, level: float) -> list[Finding]:
     """Are the noises of the coordinates of what is read independent where the target's are?"""
+    from scipy import stats
+
     noise = found.view @ found.noise_cov @ found.view.T
     spread = np.sqrt(np.diag(noise))
     if len(noise) < 2 or not (spread > 0.0).all():
         return []
     between = np.abs(noise / np.outer(spread, spread) - np.eye(len(noise)))
-    if between.max() < 1.0 - 1e-6:
-        return []
-    i, j = np.unravel_index(int(np.argmax(between)), between.shape)
-    return [Finding("coordinates", f"The noises of coordinates {min(i, j)} and {max(i, j)} are the same, up "
-                    "to their size, and differ from independent ones.", True, float(between.max()),
+    place = np.unravel_index(int(np.argmax(between)), between.shape)
+    i, j, most = min(place), max(place), float(between.max())
+    if most < 1.0 - 1e-6:
+        if not np.allclose(found.target.cov, np.diag(found.target.variances), rtol=0.0, atol=1e-12):
+            return []  # those of a preconditioned sampler need not be independent
+        free = len(found.draws) - 2.0
+        chance = 2.0 * float(stats.t.sf(most * np.sqrt(free / (1.0 - most**2)), free))
+        if chance * len(noise) * (len(noise) - 1.0) / 2.0 > level:
+            return []
+        return [Finding("coordinates", f"The noises of coordinates {i} and {j} have correlation {most:.4g}, "
+                        "and differ from independent ones, which the target's coordinates are; p-value "
+                        f"{chance:.2g}.", True, most,
+                        causes=("a part of the noise is drawn for several coordinates",))]
+    return [Finding("coordinates", f"The noises of coordinates {i} and {j} are the same, up "
+                    "to their size, and differ from independent ones.", True, most,
                     causes=("one noise is drawn for all coordinates", "two keys are the same"))]
 
 

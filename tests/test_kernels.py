@@ -152,6 +152,19 @@ def test_one_noise_for_all_coordinates_is_seen_alone():
     assert "one noise is drawn for all coordinates" in found["coordinates"].causes
 
 
+@pytest.mark.parametrize(("mean", "pull"), [(0.0, 0.0), (0.1, 0.0), (0.0, 1.0)])
+def test_a_mean_that_is_not_the_targets_is_seen(mean, pull):
+    def make(step_size):
+        def kernel(seeds, x):
+            z = np.random.default_rng(seeds[0]).normal(mean, 1.0, size=(len(seeds), 2))
+            return x - step_size * (g(x) + pull * np.array([1.0, 0.0])) + np.sqrt(2 * step_size) * z
+        return kernel
+
+    found = report(make, PROBLEM, step_size=0.1, n_draws=20_000, batched=True)
+    assert found["mean"].differs == found.differs == (mean + pull > 0.0)
+    assert not found["mean"].differs or "the noise has a mean" in found["mean"].causes
+
+
 @pytest.mark.parametrize("share", [0.0, 0.2])
 def test_noise_that_coordinates_share_in_part_is_seen_where_the_target_is_independent(share):
     plain = fs.Quadratic([[1.0, 2.0, 3.0]], [[0.0, 1.0, 2.0]])

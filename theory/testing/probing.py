@@ -244,6 +244,12 @@ class Probe:
         value = float(law.w2(self.target))
         return Interval(value, max(0.0, value - reach), value + reach)
 
+    def gaps_by_leaf(self) -> Array:
+        """Stationary mean minus the target's, in standard deviations of the target, of each block (L, d)."""
+        means, seconds = self.leaves
+        found, _ = self._stationary(self.draws.mean(axis=0) + means, seconds)
+        return np.linalg.solve(np.linalg.cholesky(self.target.cov), (found - self.target.mean).T).T
+
     def ratio_by_leaf(self) -> Array:
         """Stationary variance over the target's, averaged over directions, of each block (L,)."""
         means, seconds = self.leaves

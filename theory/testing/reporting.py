@@ -196,10 +196,8 @@ def _by_step_size(found: Probe, kernels: Settings, size: float, temperature: flo
         ratios = np.stack([one.ratio_by_leaf() for one in (found, *smaller)])
     except NoExactLaw as error:
         return [Finding("limit", f"The bias in the step size is not known: {error}.")]
-    # errors of one leaf are alike at all step sizes, whose seeds are the same: they cancel in differences
-    second, third = 2.0 * ratios[2] - ratios[1], (ratios[0] - 6.0 * ratios[1] + 8.0 * ratios[2]) / 3.0
-    limit, rest = student(third, 1.0 - level), abs(float((third - second).mean()))
-    wide = Interval(limit.value, limit.low - rest, limit.high + rest)
+    gaps = np.stack([one.gaps_by_leaf() for one in (found, *smaller)])
+    wide = _limit(ratios, 0.5 * level)
     differs = not wide.low <= 1.0 <= wide.high
     growth = float(np.log2(ratios[0].mean() / ratios[2].mean()) / 2.0)
     causes = list[str]()
@@ -214,12 +212,37 @@ def _by_step_size(found: Probe, kernels: Settings, size: float, temperature: flo
     told = "differs from 1" if differs else "and 1 is within"
     findings = [Finding("limit", f"As the step size falls, the stationary variance tends to {wide} times the "
                         f"target's: {told}.", differs, *wide, tuple(causes))]
+    findings.append(_mean(gaps, 0.5 * level))
     first, last = ratios[0] - ratios[1], ratios[1] - ratios[2]
     if abs(first.mean()) > 1e-9 and abs(last.mean()) > 1e-9:
         order = student(np.log2(np.abs(first / last)), 0.95)
         findings.append(Finding("order", f"Between this step size and a quarter of it the bias falls in "
                                 f"order {order}.", False, *order))
     return findings
+
+
+def _limit(values: Array, level: float) -> Interval:
+    """Where values (3, L) at a step size, half and a quarter of it tend, with the size of what is neglected.
+
+    Errors of one leaf are alike at all step sizes, whose seeds are the same: they cancel in differences.
+    """
+    second, third = 2.0 * values[2] - values[1], (values[0] - 6.0 * values[1] + 8.0 * values[2]) / 3.0
+    limit, rest = student(third, 1.0 - level), abs(float((third - second).mean()))
+    return Interval(limit.value, limit.low - rest, limit.high + rest)
+
+
+def _mean(gaps: Array, level: float) -> Finding:
+    """Does the stationary mean tend to the target's, in each direction (3, L, d)?"""
+    dim = gaps.shape[2]
+    limits = [_limit(gaps[:, :, i], level / dim) for i in range(dim)]
+    far = [max(one.low, -one.high) for one in limits]
+    place = int(np.argmax(far))
+    differs, worst = far[place] > 0.0, limits[place]
+    told = "differs from 0" if differs else "and 0 is within"
+    known = ("the noise has a mean", "a part of the gradient is missing, or is there twice")
+    return Finding("mean", f"As the step size falls, the stationary mean tends to {worst} standard "
+                   f"deviations from the target's, where it is farthest: {told}.", differs, *worst,
+                   known if differs else ())
 
 
 def _by_temperature(found: Probe, kernels: Settings, temperature: float, level: float) -> list[Finding]:

@@ -24,6 +24,7 @@ from fedsim.settings.validation import Array, flag, fraction, shown, such, whole
 from ..exact.affine import AffineMap, NoExactLaw
 from .affine_step import affine_view, coarse_part
 from .nested import Nested, asked, leaves
+from .random_rounds import RandomRounds
 from .rules import influences
 
 DOUBLE, SINGLE = 1e-10, 3e-5
@@ -101,7 +102,7 @@ class Probe:
     rounding : float
         Relative size of what the kernel's arithmetic leaves in the matrix.
     is_random : bool
-        Other seeds have other matrices, as with minibatches: there is no stationary law here.
+        Other seeds have other matrices, as with minibatches: of laws mean and covariance are known.
     target : fedsim.Gaussian
 
     Examples
@@ -125,6 +126,8 @@ class Probe:
     single: str
     states: Nested
     target: Gaussian
+    matrices: Any = None
+    answers: Any = None
 
     def __repr__(self) -> str:
         return (f"Probe(n_numbers={self.states.size}, n_draws={len(self.draws)}, radius={self.radius:.6g}, "
@@ -168,17 +171,44 @@ class Probe:
 
     @cached_property
     def radius(self) -> float:
-        """Spectral radius of the matrix, without sums that the kernel conserves."""
+        """Spectral radius of the matrix, without sums that the kernel conserves; of the second moment, its
+        root, where the matrix is random."""
+        if self.is_random:
+            return self.rounds.radius
         rest, _ = kept(self.round)
         values = np.linalg.eigvals(np.eye(rest.deviation.shape[-1]) + rest.deviation[0])
         return float(np.abs(values).max(initial=0.0))
 
+    @cached_property
+    def rounds(self) -> RandomRounds:
+        """The rounds of a kernel whose matrix depends on the seed."""
+        square = np.ix_(np.arange(len(self.matrices)), self.used, self.used)
+        shifts = (self.answers - self.matrices @ self.point)[:, self.used]
+        return RandomRounds.of(self.matrices[square], shifts, LEAVES)
+
+    def _weighted(self, weights: Array) -> tuple[Array, Array]:
+        """Means (B, d) and covariances (B, d, d) of what is read, of blocks of seeds with weights (B, L)."""
+        if not self.radius < 1.0:
+            raise NoExactLaw(f"the kernel has no stationary law: the radius of its second moment is "
+                             f"{self.radius:.6g}")
+        means, covs = self.rounds.laws(weights)
+        view = self.view[:, self.used]
+        return means @ view.T + self.offset, view @ covs @ view.T
+
+    def _by_leaf(self) -> tuple[Array, Array]:
+        """Means (L, d) and covariances (L, d, d) at stationarity of each block of draws; of random matrices
+        the pseudo-values of the jackknife."""
+        if not self.is_random:
+            means, seconds = self.leaves
+            return self._stationary(self.draws.mean(axis=0) + means, seconds)
+        whole = self._weighted(np.ones((1, LEAVES)))
+        without = self._weighted(np.ones((LEAVES, LEAVES)) - np.eye(LEAVES))
+        mean, cov = (LEAVES * all_of - (LEAVES - 1) * one for all_of, one in zip(whole, without, strict=True))
+        return mean, cov
+
     def _stationary(self, means: Array, noises: Array) -> tuple[Array, Array]:
         """Means (L, d) and covariances (L, d, d) at stationarity, of means (L, n) of the new state at the
         point, and of covariances of the noise (L, n, n)."""
-        if self.is_random:
-            raise NoExactLaw("the matrix of the kernel depends on the seed: its stationary covariance is not "
-                             "known from matrix and noise")
         if not self.radius < 1.0 - self.rounding:
             raise NoExactLaw("the kernel has no stationary law: the radius of its matrix is "
                              f"{self.radius:.6g}")
@@ -195,14 +225,17 @@ class Probe:
         return (mean @ basis.T + held) @ view.T + self.offset, seen @ cov @ seen.T
 
     def stationary_law(self) -> Gaussian:
-        """The law that the kernel leaves unchanged, of what is read.
+        """The law that the kernel leaves unchanged, of what is read, or the Gaussian of its moments.
 
         Raises
         ------
         theory.NoExactLaw
-            Where there is none, or the matrix depends on the seed.
+            Where there is none, or the matrix depends on the seed and the state is large.
         """
-        mean, cov = self._stationary(self.draws.mean(axis=0)[None], self.noise_cov[None])
+        if self.is_random:
+            mean, cov = self._weighted(np.ones((1, LEAVES)))
+        else:
+            mean, cov = self._stationary(self.draws.mean(axis=0)[None], self.noise_cov[None])
         return Gaussian(mean[0], cov[0])
 
     @cached_property
@@ -216,8 +249,12 @@ class Probe:
     def resampled(self) -> Iterator[Gaussian]:
         """Stationary laws of draws drawn anew, block by block."""
         means, seconds = self.leaves
-        count = len(means)
+        count = LEAVES if self.is_random else len(means)
         chosen = np.random.default_rng(0).integers(count, size=(RESAMPLED, count))
+        if self.is_random:
+            laws = self._weighted(np.stack([np.bincount(one, minlength=count) for one in chosen]))
+            yield from (Gaussian(mean, cov) for mean, cov in zip(*laws, strict=True))
+            return
         grown = np.sqrt(count / (count - 1.0))  # blocks about their own mean spread too little
         gaps = grown * means[chosen].mean(axis=1)
         spreads = self.noise_cov + grown * (seconds[chosen].mean(axis=1) - seconds.mean(axis=0))
@@ -246,14 +283,12 @@ class Probe:
 
     def gaps_by_leaf(self) -> Array:
         """Stationary mean minus the target's, in standard deviations of the target, of each block (L, d)."""
-        means, seconds = self.leaves
-        found, _ = self._stationary(self.draws.mean(axis=0) + means, seconds)
+        found, _ = self._by_leaf()
         return np.linalg.solve(np.linalg.cholesky(self.target.cov), (found - self.target.mean).T).T
 
     def ratio_by_leaf(self) -> Array:
         """Stationary variance over the target's, averaged over directions, of each block (L,)."""
-        means, seconds = self.leaves
-        _, covs = self._stationary(self.draws.mean(axis=0) + means, seconds)
+        _, covs = self._by_leaf()
         return np.trace(np.linalg.solve(self.target.cov, covs), axis1=1, axis2=2) / self.target.dim
 
     def variance_ratio(self, level: float = 0.95) -> Interval:
@@ -346,8 +381,15 @@ def probe(kernel: Callable[[Any, Any], Any], problem: Problem, *, start: Any = N
     view, offset = affine_view(read or (lambda state: next(leaves("state", state))[1]), states, problem.dim)
     seeds = seeds_from(seed, count)
     matrix, rounding, is_random = _matrix_of(box, seeds[:MATRICES])
+    matrices = answers = None
+    if is_random:
+        some = seeds[:max(2 * LEAVES, count // (states.size + 1))]
+        answers = box(some, states.values)
+        moved = np.stack([box(some, states.values + e) for e in np.eye(states.size)], axis=2)
+        matrices = moved - answers[:, :, None]
+        matrix = matrices.mean(axis=0)
     return Probe(matrix, box(seeds, states.values), states.values, view, offset, rounding, is_random,
-                 box.single, states, problem.target(heat))
+                 box.single, states, problem.target(heat), matrices, answers)
 
 
 def _matrix_of(box: Box, seeds: np.ndarray) -> tuple[Array, float, bool]:

@@ -120,7 +120,7 @@ def report(make: Callable[..., Any], problem: Problem, *, step_size: float, temp
     findings = _alone(found, 0.1 * level)
     if like is not None:
         findings += compared(found, problem, like, 0.4 * level, {})
-    if found.radius < 1.0 - found.rounding and not found.is_random:
+    if found.radius < 1.0 - found.rounding:
         findings += _by_step_size(found, kernels, given["step_size"], temperature, 0.2 * level)
     if "temperature" in takes:
         findings += _by_temperature(found, kernels, temperature, 0.2 * level)
@@ -139,6 +139,9 @@ def _alone(found: Probe, level: float) -> list[Finding]:
                         f"{found.rounding:.0e} of its size.")]
     change = found.matrix - np.eye(len(found.matrix))
     tiny = 10.0 * found.rounding * max(1.0, float(np.abs(found.matrix).max()))
+    if found.is_random:
+        findings.append(Finding("matrix", "The matrix depends on the seed, as with minibatches: of laws "
+                                "mean and covariance are known."))
     for place, part in list(found.states.parts())[1:]:
         kept_part = np.abs(found.matrix[:, part]).max(initial=0.0) > tiny
         told = "kept from one call to the next" if kept_part else "drawn anew at each call, or not used"
@@ -151,7 +154,7 @@ def _alone(found: Probe, level: float) -> list[Finding]:
         findings.append(Finding(
             "target", f"{told}: the kernel has no stationary law, and differs from any sampler of the "
             "target.", True, found.radius, causes=causes))
-    elif not found.is_random:
+    else:
         ratio, w2 = found.variance_ratio(), found.w2_interval()
         findings += [
             Finding("variance", f"The stationary variance is {ratio} times the target's, averaged over "

@@ -13,11 +13,12 @@ from fedsim.settings.validation import Array, flag, positive, shown, whole, whol
 
 from ..exact.affine import NoExactLaw
 from .bias import SETTLED
+from .black_box import Box, seeds_from
 from .causes import named, noise_causes
 from .comparing import compared, fitting, level as level_of
 from .findings import Finding, Report
 from .nested import asked
-from .probing import LEAVES, Box, Interval, Probe, probe, seeds_from, student
+from .probing import LEAVES, Interval, Probe, probe, student
 
 BATCH_SEEDS = 200
 """Seeds over which the matrices of minibatches are averaged."""

@@ -52,6 +52,8 @@ FAST = {
         "recursions": ("contraction", "recursions::test_where_clients_do_not_drift"),
         "stale": ("theory_stale",),
         "theorem_parts": ("theorems_fa_hmc_by_hand",),
+        "testing": ("update_rules::test_what_is_never_read_does_not_count",
+                    "kernels::test_a_report_is_json_html_and_words"),
         "tuning": ("theory_core", "plans_fa_ld"),
         "worst_case": ("worst_case_classes::test_empty_and_impossible_ranges_are_refused",
                        "worst_case_search::test_the_budget_is_used_up_and_not_exceeded"),

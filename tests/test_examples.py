@@ -13,8 +13,8 @@ import theory
 
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 PUBLIC = ("fedsim", "fedsim.estimators", "fedsim.network", "fedsim.papers", "fedsim.schedules", "theory",
-          "theory.exact", "theory.tuning", "theory.rates", "theory.fa_ld", "theory.fa_hmc", "theory.de_sgld",
-          "theory.de_sghmc", "theory.stale", "theory.privacy")
+          "theory.exact", "theory.testing", "theory.tuning", "theory.rates", "theory.fa_ld", "theory.fa_hmc",
+          "theory.de_sgld", "theory.de_sghmc", "theory.stale", "theory.privacy")
 """Where users find names: what these offer (`__all__`, or what they define) is public."""
 
 

@@ -48,6 +48,13 @@ for problem, algorithm in (
         (alone, fs.StaleSGHMC(0.02, 2.0, 3))):
     law = theory.exact_law(problem, algorithm, 50)
     print(type(algorithm).__name__, hashlib.sha256(law.mean.tobytes() + law.cov.tobytes()).hexdigest()[:16])
+def langevin(h):
+    return lambda x, z: x - h * alone.gradient(0, x) + np.sqrt(2 * h) * z
+rule = theory.testing.UpdateRule(langevin, alone, 0.02, noise=2)
+print(theory.exact_law(alone, rule, 50).cov[-1])
+def kernel(seed, x):
+    return langevin(0.02)(x, np.random.default_rng(seed).normal(size=2))
+print(theory.testing.assert_samples(kernel, alone, like=fs.StaleSGLD(0.02, 0), smallest=0.1))
 print(theory.examine("fa_ld.w2_bound", dense, fs.FALD(0.05, 3), n_rounds=20))
 print(theory.examine("fa_hmc.w2_bound", dense, fs.FAHMC(0.01, 2), n_rounds=20))
 """

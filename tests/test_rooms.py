@@ -12,8 +12,8 @@ FLOORS = ("old_names", "pickles", "hints", "fingerprints", "equality", "settings
           "interfaces", "provenance", "laws", "data", "problems", "stability", "samplers", "algorithms",
           "engine", "explaining")
 THEORY = ("float_range", "exact", "facts", "declare", "judge", "certificates", "recursions", "tuning",
-          "theorem_parts", "rates", "fa_ld", "fa_hmc", "stale", "decentralized", "de_sgld", "de_sghmc",
-          "privacy", "worst_case")
+          "theorem_parts", "rates", "testing", "fa_ld", "fa_hmc", "stale", "decentralized", "de_sgld",
+          "de_sghmc", "privacy", "worst_case")
 """The rooms of fedsim and of theory from the ground up: each imports only those before it."""
 
 

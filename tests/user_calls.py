@@ -45,6 +45,7 @@ CALLS = (
     "fs.DESGLD(0.02, mixing)",
     "fs.DESGHMC(0.02, 2.0, mixing)",
     "fs.StaleSGLD(0.02, 3)",
+    "fs.StaleSGHMC(0.02, 2.0, 3)",
     "fs.Participation(1, replace=False)",
     "fs.Workers(3)",
     "fs.Quadratic([1.0, 3.0], [[0.0], [1.0]], weights=[0.5, 0.5])",

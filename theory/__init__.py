@@ -15,7 +15,7 @@ import fedsim as _fedsim
 from fedsim.hints import missing_attribute as _missing_attribute
 from fedsim.pickles import keep_names as _keep_names
 
-from . import certificates as certificates, exact, privacy, tuning, worst_case
+from . import certificates as certificates, exact, privacy, testing, tuning, worst_case
 from .declare.bibliography import cite, papers
 from .declare.bound import Assumption, Bound
 from .declare.corrections import Erratum, Evidence, errata, errata_frame, remarks, remarks_frame
@@ -35,7 +35,7 @@ __all__ = [
     "Assumption", "Bound", "Constants", "Erratum", "Evidence", "NoExactLaw", "Plan", "PrecisionWarning",
     "Theorem", "Verdict", "catalogue", "check", "cite", "compare_algorithms", "constants", "errata",
     "errata_frame", "exact", "exact_law", "examine", "papers", "plan", "privacy", "quantities", "remarks",
-    "remarks_frame", "scoreboard", "stationary_law", "sweep", "theorems", "tuning", "worst_case",
+    "remarks_frame", "scoreboard", "stationary_law", "sweep", "testing", "theorems", "tuning", "worst_case",
 ]
 
 _papers = tuple(found.name for found in _pkgutil.iter_modules(__path__))
@@ -59,6 +59,6 @@ _ELSEWHERE = {name: f"fedsim.{name}" for name in _fedsim.__all__} | {
 
 if not _typing.TYPE_CHECKING:  # for checkers a name that is not there stays a mistake
     __getattr__ = _missing_attribute(__name__, (*__all__, *_papers), _ELSEWHERE)
-    for _module in (exact, privacy, tuning, worst_case, de_sghmc, de_sgld, fa_hmc, fa_ld, stale):
+    for _module in (exact, privacy, testing, tuning, worst_case, de_sghmc, de_sgld, fa_hmc, fa_ld, stale):
         _known = [one for one in vars(_module) if one[0] != "_"]
         _module.__getattr__ = _missing_attribute(_module.__name__, _known)

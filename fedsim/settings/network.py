@@ -274,14 +274,22 @@ class RandomMixing(ByValue):
                              ) from None
         if not listed:
             raise ValueError("matrices=[] must have a mixing matrix at least")
-        first = check_mixing(listed[0])
-        matrices = np.stack([check_mixing(one, len(first)) for one in listed])
+        first = _listed(0, listed[0], None)
+        matrices = np.stack([_listed(i, one, len(first)) for i, one in enumerate(listed)])
         equal = np.full(len(listed), 1.0 / len(listed))
         given: Any = equal if self.chances is None else self.chances
         chances = shape("chances", array("chances", given, 1), (len(listed),), " (one for each matrix)")
         if (chances < 0.0).any() or abs(chances.sum() - 1.0) > 1e-12:
             raise ValueError(f"chances={shown(chances.tolist())} must be at least 0 and sum to one")
         set_fields(self, matrices=matrices, chances=chances)
+
+
+def _listed(number: int, matrix: Any, n_clients: int | None) -> Array:
+    """One of several mixing matrices; a refusal says which."""
+    try:
+        return check_mixing(matrix, n_clients)
+    except ValueError as error:
+        raise ValueError(f"matrices[{number}]: {error}") from None
 
 
 def random(matrices: Sequence[Array], chances: Sequence[float] | None = None) -> RandomMixing:

@@ -16,6 +16,7 @@ from fedsim.data.adult import LABEL, QUESTIONS
 from theory.judge.examining import drawn_numbers
 
 PROBLEM = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+PLANE = fs.Quadratic([[[2.0, 0.5], [0.5, 1.0]]], [[0.3, -0.2]])
 SHARES = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
 
 
@@ -169,6 +170,9 @@ CALLS: dict[str, Any] = {
     "theory.privacy.Release.epsilon": lambda: {"delta": 0.1, "count": 4},
     "theory.stale.AverageLaw.at": lambda: {"length": 3},
     "theory.exact.JointLaw.second_moment_about": lambda: {"point": [0.0]},
+    **{f"theory.testing.UpdateRule.{name}": lambda: {"problem": PLANE}
+       for name in ("check", "n_active", "stability", "target", "variance_factor")},
+    "theory.testing.UpdateRule.costs": lambda: {"problem": PLANE, "n_rounds": 3},
 }
 """Valid arguments of single callables, where neither example nor `ARGUMENTS` has them."""
 INTERNAL = re.compile("|".join((
@@ -183,6 +187,7 @@ INTERNAL = re.compile("|".join((
     r"theory\.stale\.AverageLaw$",  # made by `theory.stale.average_law`
     r"fedsim\.(plot|animate)$",  # take any number of laws; `tests/test_drawing.py` asks them
     r"Gaussian\.ellipse$",  # of two dimensions alone; the same
+    r"theory\.testing\.assert_samples$",  # fails by AssertionError; `tests/test_kernels.py` asks it
     r"theory\.Bound\.from_terms",  # asked by statements, and checked as `theory.Bound`
 )))
 """Public by name alone: not fuzzed."""

@@ -22,7 +22,7 @@ COSTS = {"rounds": "communications", "gradients": "gradient_evaluations", "float
 def spent(problem: Problem, algorithm: Algorithm, n_rounds: int | None) -> dict[str, Any]:
     """What a run of so many rounds costs, by those names; None where there is no such run."""
     costs = {} if n_rounds is None else algorithm.costs(problem, n_rounds)
-    told = {name: round(costs[key]) if costs else None for name, key in COSTS.items()}
+    told = {name: round(costs[key]) if key in costs else None for name, key in COSTS.items()}
     return told | {"rounds": n_rounds}  # rounds of a sampler may have several communications, or none
 
 

@@ -160,6 +160,8 @@ def test_other_arguments_are_checked():
         made("return mean(x, drawn=W)")(step_size=0.1, W=fs.IndependentParticipation(0.5)).trace(PROBLEM)
     with pytest.raises(ValueError, match=r"chances=\[0.5, 0.6\] must be at least 0 and sum to one"):
         fs.network.random([np.eye(3), np.eye(3)], [0.5, 0.6])
+    with pytest.raises(ValueError, match=r"matrices\[1\]: mixing has shape \(\)"):
+        fs.network.random([np.eye(3), 0.5])
     with pytest.raises(NotationError, match=r"W has shape \(4, 4\)"):
         made("return W @ x")(step_size=0.1, W=fs.network.random_pairs(fs.network.ring(4))).trace(PROBLEM)
 

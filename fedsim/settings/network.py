@@ -274,8 +274,13 @@ class RandomMixing(ByValue):
                              ) from None
         if not listed:
             raise ValueError("matrices=[] must have a mixing matrix at least")
-        first = check_mixing(listed[0])
-        matrices = np.stack([check_mixing(one, len(first)) for one in listed])
+        rows: list[Array] = []
+        for place, one in enumerate(listed):
+            try:
+                rows.append(check_mixing(one, len(rows[0]) if rows else None))
+            except ValueError as error:
+                raise ValueError(f"matrices[{place}]: {error}") from None
+        matrices = np.stack(rows)
         equal = np.full(len(listed), 1.0 / len(listed))
         given: Any = equal if self.chances is None else self.chances
         chances = shape("chances", array("chances", given, 1), (len(listed),), " (one for each matrix)")

@@ -280,7 +280,7 @@ def test_blocks_are_made_as_they_are_run(monkeypatch):
     class Enough(Exception):
         """Raised in place of the run."""
 
-    def only_first(job, blocks, threads, take, tick):
+    def only_first(job, blocks, *rest):
         assert next(blocks)[0] == 0
         raise Enough
 

@@ -195,6 +195,18 @@ def test_a_potential_has_the_factor_of_its_gradient(follows):
             assert np.abs(one.mean[-1]).max() < 1e-14
 
 
+def test_clients_at_one_point_have_potentials_of_their_own():
+    @fs.sampler
+    def made(x, *, step_size):
+        return fs.each(difference, mean(x), potential(mean(x)))
+
+    @fs.sampler
+    def shared(x, *, step_size):
+        return fs.each(difference, mean(x), mean(x))
+
+    assert made(step_size=0.1)._clients_differ(CLIENTS) and not shared(step_size=0.1)._clients_differ(CLIENTS)
+
+
 def along(g, y, x, out):
     total = 0.0
     for i in range(len(x)):

@@ -163,6 +163,8 @@ def test_other_arguments_are_checked():
     for matrices in ([1j], [np.eye(2), [[1j, 0.0], [0.0, 1.0]]]):
         with pytest.raises(ValueError, match=rf"matrices\[{len(matrices) - 1}\]: mixing must be an array"):
             fs.network.random(matrices)
+    with pytest.raises(ValueError, match=r"matrices\[1\]: mixing has shape \(\)"):
+        fs.network.random([np.eye(3), 0.5])
     with pytest.raises(NotationError, match=r"W has shape \(4, 4\)"):
         made("return W @ x")(step_size=0.1, W=fs.network.random_pairs(fs.network.ring(4))).trace(PROBLEM)
 

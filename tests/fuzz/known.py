@@ -186,6 +186,7 @@ INTERNAL = re.compile("|".join((
     r"theory\.exact\.JointLaw$",  # made by `theory.exact.joint_law`
     r"theory\.stale\.AverageLaw$",  # made by `theory.stale.average_law`
     r"fedsim\.(plot|animate)$",  # take any number of laws; `tests/test_drawing.py` asks them
+    r"fedsim\.each$",  # a word of samplers, while they are traced; `tests/test_each.py` asks it
     r"Gaussian\.ellipse$",  # of two dimensions alone; the same
     r"theory\.testing\.assert_samples$",  # fails by AssertionError; `tests/test_kernels.py` asks it
     r"theory\.Bound\.from_terms",  # asked by statements, and checked as `theory.Bound`

@@ -1,7 +1,7 @@
 """Known mistakes, by the number that they leave: factors of the noise and of the gradient.
 
-They are of the kinds that people report in public. A cause is likely, never sure: another mistake may leave
-the same number.
+They are of the kinds that people report in public. A cause is never sure: another mistake, or a choice that
+is none, may leave the same number.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import numpy as np
 
 NEAR = 3
 """Causes that are named at most."""
+MOST_MOVES = 100
+"""Moves of a trajectory that are looked for, at most."""
 
 
 def noise_causes(numbers: Mapping[str, float]) -> dict[str, float]:
@@ -72,6 +74,19 @@ def gradient_causes(numbers: Mapping[str, float]) -> dict[str, float]:
                   "n/N stands for N/n in the gradient of the minibatch": share**2,
                   "N/n is there twice": 1.0 / share}
     return found
+
+
+def moves_causes(low: float, high: float) -> tuple[str, ...]:
+    """Of a stationary variance in this interval, as steps fall: L/(L - 1), of momenta that are drawn anew.
+
+    Of L moves of the position, each before its kick, only the L - 1 kicks between them count.
+    """
+    known = [length for length in range(2, MOST_MOVES) if low <= length / (length - 1) <= high]
+    if len(known) != 1:
+        return ()  # none, or no number that would say it
+    (length,) = known
+    return (f"each of {length} moves comes before its kick, from momenta that are drawn anew: "
+            f"{length}/{length - 1}",)
 
 
 def named(causes: Mapping[str, float], value: float, low: float, high: float) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ class Finding:
     value, low, high : float or None
         The number, and the ends of its interval.
     causes : tuple of str
-        Known mistakes that leave this number, the likeliest first.
+        Mistakes, or choices, that are known to leave this number, the nearest first; others may, too.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class Finding:
 
     def __str__(self) -> str:
         mark = "differs" if self.differs else "-"
-        causes = f" Likely: {'; or '.join(self.causes)}." if self.causes else ""
+        causes = f" Known to do so: {'; or '.join(self.causes)}." if self.causes else ""
         return textwrap.fill(f"{self.about:<12} {mark:<8} {self.sentence}{causes}", WIDTH,
                              subsequent_indent=22 * " ", break_on_hyphens=False)
 
@@ -102,4 +102,4 @@ class Report:
             f"<td>{escape(one.sentence)}</td><td>{escape('; or '.join(one.causes))}</td></tr>"
             for one in self.findings)
         return (f"<table><caption>{escape(self.title)}</caption><tr><th>about</th><th></th><th>found</th>"
-                f"<th>likely</th></tr>{rows}</table>")
+                f"<th>known to do so</th></tr>{rows}</table>")

@@ -52,7 +52,7 @@ def _case(name: str, method: str, title: str) -> OwnCase:
     return OwnCase(
         name=name, title=f"{title}, linear regression, N=100, d=2, ring, 100 replicas, 2,000 iterations, as "
         "a function of `fs.sampler`", n_clients=100, n_data=50, dim=2, step_size=0.002, n_replicas=100,
-        n_rounds=2000, check_replicas=32768, check_rounds=4, method=method,
+        n_rounds=2000, check_replicas=32768, check_rounds=16, method=method,
         fractions={"NumPy": 1 / 2, "JAX tuned": 1 / 4, "JAX own normals": 1 / 2})
 
 

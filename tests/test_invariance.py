@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from own_gradients import log_cosh
+from own_gradients import log_cosh, log_cosh_potential
 from scipy import stats
 from test_kernels import PROBLEM, g
 
@@ -103,10 +103,11 @@ def test_a_momentum_that_is_not_turned_leaves_the_target_unchanged_no_more():
 
 def test_refusals():
     data = fs.LogisticRegression(np.ones((3, 2)), [0, 1, 1], [0, 0, 0], prior_variance=1.0)
-    line = fs.Custom(log_cosh, 1, data=np.array([0.0, 2.0]), curvature=1.0, weights=[0.25, 0.75])
+    line = fs.Custom(log_cosh, 1, data=np.array([0.0]), curvature=1.0, potential=log_cosh_potential)
     for options, words in (
             ({"kernel": 3}, "kernel=3 must be a function"), ({"start": 3}, "start=3 must be a function"),
-            ({"problem": data}, "no closed form"), ({"problem": line}, "must have a Gaussian target"), ({"calls": 0}, "calls=0"),
+            ({"problem": data}, "no closed form"), ({"problem": line}, "no closed form"),
+            ({"calls": 0}, "calls=0"),
             ({"calls": 10_000, "n_draws": 100_000}, "needs 341000000000 seeds"),
             ({"false_alarm": 2.0}, "false_alarm=2"),
             ({"read": lambda x: x[0]}, r"read\(state\) has shape \(\); it must have the 2 numbers"),

@@ -77,9 +77,9 @@ def gradient_causes(numbers: Mapping[str, float]) -> dict[str, float]:
 
 
 def moves_causes(low: float, high: float) -> tuple[str, ...]:
-    """Of a stationary variance in this interval, as steps fall: L/(L - 1), of momenta that are drawn anew.
+    """The cause of a stationary variance in this interval, as steps fall, with momenta that are drawn anew.
 
-    Of L moves of the position, each before its kick, only the L - 1 kicks between them count.
+    It is L/(L - 1): of L moves, each before its kick, only the L - 1 kicks between them count.
     """
     known = [length for length in range(2, MOST_MOVES) if low <= length / (length - 1) <= high]
     if len(known) != 1:

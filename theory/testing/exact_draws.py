@@ -1,7 +1,7 @@
 """Kernels without a matrix, as with a Metropolis step: do they leave the target as it is?
 
-States are drawn from the target itself and handed to the kernel. If it leaves the target unchanged, what
-comes out has the target's law, whatever the kernel does: a test without burn-in and without autocorrelation.
+States are drawn from the target itself and handed to the kernel. If it leaves the target unchanged, the new
+states have the target's law, whatever the kernel does: a test without burn-in and without autocorrelation.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def invariance(kernel: Callable[[Any, Any], Any], problem: Problem, *, calls: in
     calls : int
         How often the kernel is applied, with new seeds; more calls show smaller faults.
     start : callable(point (d,), generator) -> nested arrays, optional
-        The state of which `point` is what is read; what else there is in it, as a momentum, has to be drawn
-        from its own stationary law. By default the state is the point.
+        A state whose `point` is read; its other parts, as a momentum, have to be drawn from their own
+        stationary law. By default the state is the point.
     read : callable(state) -> (d,), optional
         By default the state's first array.
     n_draws : int
@@ -66,7 +66,7 @@ def invariance(kernel: Callable[[Any, Any], Any], problem: Problem, *, calls: in
     Raises
     ------
     ValueError
-        For a target that is not Gaussian; naming an argument that does not fit.
+        For a target without a closed form; naming an argument that does not fit.
 
     Source: exact draws as in Geweke (2004), and looks that stop early as in Gandy and Scott (2020), with
     exact tests of a Gaussian.
@@ -92,8 +92,6 @@ def invariance(kernel: Callable[[Any, Any], Any], problem: Problem, *, calls: in
         if not callable(value) and (name == "kernel" or value is not None):
             raise ValueError(f"{name}={shown(value)} must be a function")
     target = problem.target(positive("temperature", temperature))
-    if not isinstance(target, Gaussian):
-        raise ValueError(f"problem={shown(problem)} must have a Gaussian target, which can be drawn exactly")
     n_calls, count = whole("calls", calls, 1, 10_000), whole("n_draws", n_draws, 20, 100_000)
     level, first = level_of("false_alarm", false_alarm), whole("seed", seed, 0, 2**31)
     apply = _Applied(kernel, start, read, n_calls, target)
@@ -131,7 +129,7 @@ class _Applied:
         self._root = np.linalg.cholesky(target.cov)
 
     def __call__(self, seeds: np.ndarray, generator: np.random.Generator) -> Array:
-        """What is read (K, d), of seeds (K, calls)."""
+        """New points (K, d), of seeds (K, calls)."""
         found = np.empty((len(seeds), self.target.dim))
         for i, row in enumerate(seeds.tolist()):
             point = self.target.mean + self._root @ generator.standard_normal(self.target.dim)

@@ -156,6 +156,10 @@ ALONE = {
     "theory.de_sgld.Connectivity": "as it is measured", "theory.fa_hmc.Setting": "as `setting` makes it",
     "theory.stale.TermFit": "as `fit_constants` makes it",
     "theory.stale.time_speedup": "the times of two runs, not paired",
+    "theory.testing.BiasOrder": "as `bias_order` makes it", "theory.testing.Probe": "as `probe` makes it",
+    "theory.testing.probe": "states of somebody's kernel, in its own order",
+    "theory.testing.invariance": "states of somebody's kernel, in its own order",
+    "theory.testing.UpdateRule": "states of somebody's program, in its own order",
 }
 
 

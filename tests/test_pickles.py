@@ -36,6 +36,14 @@ def quartic(x):
     return 0.25 * x**4
 
 
+def halves(step_size):
+    return halving
+
+
+def halving(x, noise):
+    return x / 2 + noise
+
+
 MADE = {
     "fedsim.Custom": lambda: fs.Custom(pull, n_clients=2, dim=1, curvature=(1.0, 1.0)),
     "fedsim.Density": lambda: fs.Density(quartic),
@@ -45,6 +53,7 @@ MADE = {
     "theory.de_sgld.NoiseFree": lambda: theory.de_sgld.NoiseFree(PAIR, GOSSIP),
     "theory.de_sgld.Setting": lambda: theory.de_sgld.setting(theory.constants(PAIR, GOSSIP), GOSSIP),
     "theory.privacy.Approximation": lambda: theory.privacy.Approximation(0.5, "(75), linearised"),
+    "theory.testing.UpdateRule": lambda: theory.testing.UpdateRule(halves, PAIR, 0.1, noise=1),
     "theory.rates.Line": lambda: theory.rates.fit_affine([1, 2, 3], [3, 5, 7])}
 """Of classes whose example keeps no instance."""
 ABSTRACT = {"fedsim.schedules.Schedule"}

@@ -40,6 +40,7 @@ __all__ = [
 
 _papers = tuple(found.name for found in _pkgutil.iter_modules(__path__))
 _keep_names(__name__, {_name: globals()[_name] for _name in __all__})
+_keep_names("theory.testing", {"Nested": testing.nested.Nested})  # which a Probe holds
 _keep_names("theory.exact", {"GossipJointLaw": exact.gossip.family.GossipJointLaw,
                              "RoundJointLaw": exact.traced_joint.RoundJointLaw})
 for _name in _papers:

@@ -8,7 +8,7 @@ both follow the stationary law and its distance to the target, with intervals.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -89,6 +89,9 @@ class Probe:
     target: Gaussian
     matrices: Any = None
     answers: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def __repr__(self) -> str:
         return (f"Probe(n_numbers={self.states.size}, n_draws={len(self.draws)}, radius={self.radius:.6g}, "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -109,6 +109,9 @@ class UpdateRule(AlgorithmParts):
                    temperature=positive("temperature", self.temperature))
         _ = self._seen
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {one.name: getattr(self, one.name) for one in fields(self)}  # matrices are found again
+
     def __repr__(self) -> str:
         name = getattr(self.make, "__name__", type(self.make).__name__)
         return f"UpdateRule({name}, step_size={self.step_size:g})"
@@ -144,9 +147,13 @@ class UpdateRule(AlgorithmParts):
             raise ValueError(f"start={shown(self.start)} must give a state of finite numbers, at least one")
         return states
 
-    @cached_property
+    @property
     def step(self) -> AffineStep:
         """The matrices of the whole state, in the order of its arrays."""
+        return self._step
+
+    @cached_property
+    def _step(self) -> AffineStep:
         step, states = asked(f"make({self.step_size:g})", self.make, self.step_size), self._states
         if not callable(step):
             raise ValueError(f"make({self.step_size:g}) gives {shown(step)}; it must give step(state, noise)")

@@ -16,6 +16,7 @@ from .distance import check_quantile
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from .law import Law
 
@@ -70,8 +71,8 @@ def once(ax: Axes, **options: Any) -> None:
     ax.legend(names.values(), names.keys(), **options)
 
 
-def new_axes(ax: Axes | None) -> Axes:
-    """The given axes, or those of a new figure.
+def new_figure(size: tuple[float, float] = (6.4, 4.4)) -> Figure:
+    """An empty figure of this width and height, in inches.
 
     Raises
     ------
@@ -80,11 +81,19 @@ def new_axes(ax: Axes | None) -> Axes:
     """
     try:
         from matplotlib import pyplot
+    except ImportError:
+        raise ImportError("pictures need matplotlib: pip install 'fedsim-theory[plot]'") from None
+    return pyplot.figure(figsize=size, layout="constrained")
+
+
+def new_axes(ax: Axes | None) -> Axes:
+    """The given axes, or those of a new figure; an ImportError as that of `new_figure`."""
+    if ax is None:
+        return new_figure().subplots()
+    try:
         from matplotlib.axes import Axes
     except ImportError:
         raise ImportError("pictures need matplotlib: pip install 'fedsim-theory[plot]'") from None
-    if ax is None:
-        return pyplot.subplots(figsize=(6.4, 4.4), layout="constrained")[1]
     return instance("ax", ax, Axes, advice="None makes a new figure")
 
 

@@ -20,6 +20,9 @@ from .rules import Seen, UpdateRule
 NEARLY = 1e-3
 """Relative width in which a factor of the gradient is taken for a known one, where nothing is random."""
 
+SPREAD = "standard deviation of the noise"
+"""A finding's name in a picture."""
+
 
 def fitting(problem: Any, like: Any) -> None:
     """Raise ValueError for what is no algorithm, or one that does not fit the problem."""
@@ -135,7 +138,7 @@ def _of_noise(found: Probe, wanted: Seen, into: Array, name: str, false_alarm: f
     if not tests.differs(false_alarm):
         return Finding("noise", f"The noise agrees with that of {name}: {told}, by {count} draws; the "
                        f"smallest of {len(tests.pvalues)} p-values is {tests.worst()[1]:.2g}.", False,
-                       tests.scale, tests.low, tests.high)
+                       tests.scale, tests.low, tests.high, expected=1.0, label=SPREAD)
     which, chance = tests.worst()
     causes = list[str]()
     if not tests.low <= 1.0 <= tests.high:
@@ -147,7 +150,7 @@ def _of_noise(found: Probe, wanted: Seen, into: Array, name: str, false_alarm: f
     if which == "stray":
         told = f"noise where that of the algorithm has none ({tests.stray:.3g} of its size); " + told
     return Finding("noise", f"The noise differs from that of {name}: {told}; p-value {chance:.2g} ({which}).",
-                   True, tests.scale, tests.low, tests.high, tuple(causes))
+                   True, tests.scale, tests.low, tests.high, tuple(causes), 1.0, SPREAD)
 
 
 def _shape_of_noise(found: Probe, wanted: Seen, into: Array) -> list[str]:

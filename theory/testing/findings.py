@@ -6,7 +6,12 @@ import json
 import textwrap
 from dataclasses import asdict, dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from .picture import draw_report
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 WIDTH = 118
 """Columns of a printed line."""
@@ -27,6 +32,10 @@ class Finding:
         The number, and the ends of its interval.
     causes : tuple of str
         Mistakes, or choices, that are known to leave this number, the nearest first; others may, too.
+    expected : float or None
+        The number with which the value is compared.
+    label : str
+        A name for the value, in a picture.
 
     Examples
     --------
@@ -41,6 +50,8 @@ class Finding:
     low: float | None = None
     high: float | None = None
     causes: tuple[str, ...] = ()
+    expected: float | None = None
+    label: str = ""
 
     def __str__(self) -> str:
         mark = "differs" if self.differs else "-"
@@ -57,6 +68,9 @@ class Report:
     ----------
     title : str
     findings : tuple of Finding
+    by_step_size : tuple of (step_size, value, low, high)
+        The stationary variance over the target's at each step size at which the kernel was probed, with the
+        ends of 95 % intervals.
 
     Examples
     --------
@@ -68,6 +82,7 @@ class Report:
 
     title: str
     findings: tuple[Finding, ...]
+    by_step_size: tuple[tuple[float, float, float, float], ...] = ()
 
     @property
     def differs(self) -> bool:
@@ -90,9 +105,10 @@ class Report:
     __repr__ = __str__
 
     def to_json(self) -> str:
-        """As JSON: title, differs, and the findings with their numbers."""
+        """As JSON: title, differs, the findings with their numbers, and the variances by step size."""
         plain: dict[str, Any] = {"title": self.title, "differs": self.differs,
-                                 "findings": [asdict(one) for one in self.findings]}
+                                 "findings": [asdict(one) for one in self.findings],
+                                 "by_step_size": self.by_step_size}
         return json.dumps(plain, indent=1)
 
     def _repr_html_(self) -> str:
@@ -103,3 +119,27 @@ class Report:
             for one in self.findings)
         return (f"<table><caption>{escape(self.title)}</caption><tr><th>about</th><th></th><th>found</th>"
                 f"<th>known to do so</th></tr>{rows}</table>")
+
+    def plot(self) -> Figure:
+        """Draw the findings that are numbers beside what they are compared with, and the bias by step size.
+
+        Returns
+        -------
+        matplotlib Figure
+
+        Raises
+        ------
+        ValueError
+            Where no finding is a number with something to compare it with.
+        ImportError
+            Where matplotlib is not installed (extra `plot` of fedsim-theory).
+
+        Examples
+        --------
+        >>> finding = theory.testing.Finding("noise", "The noise is 1.41 times that of a.", True, 1.41, 1.39,
+        ...                                  1.43, expected=1.0)
+        >>> axes, = theory.testing.Report("b against a", (finding,)).plot().axes
+        >>> axes.get_title(loc="left")
+        'noise: 1.41 (1.39 to 1.43)'
+        """
+        return draw_report(self)

@@ -120,11 +120,12 @@ def report(make: Callable[..., Any], problem: Problem, *, step_size: float, temp
                "seed": seed}
     kernels = Settings(make, given, options, problem)
     found = kernels.probe(temperature)
-    findings = _alone(found, 0.1 * level)
+    findings, series = _alone(found, 0.1 * level), tuple[tuple[float, float, float, float], ...]()
     if like is not None:
         findings += compared(found, problem, like, 0.4 * level, {})
     if found.radius < 1.0 - found.rounding:
-        findings += _by_step_size(found, kernels, given["step_size"], temperature, 0.2 * level)
+        more, series = _by_step_size(found, kernels, given["step_size"], temperature, 0.2 * level)
+        findings += more
     if "temperature" in takes:
         findings += _by_temperature(found, kernels, temperature, 0.2 * level)
     if len(sizes) > 1:
@@ -132,7 +133,7 @@ def report(make: Callable[..., Any], problem: Problem, *, step_size: float, temp
     name = getattr(make, "__name__", type(make).__name__)
     beside = "" if like is None else f", against {shown(like)}"
     return Report(f"{name} at {', '.join(f'{key}={value:g}' for key, value in given.items())}{beside}",
-                  tuple(findings))
+                  tuple(findings), series)
 
 
 def _alone(found: Probe, level: float) -> list[Finding]:
@@ -162,7 +163,7 @@ def _alone(found: Probe, level: float) -> list[Finding]:
         ratio, w2 = found.variance_ratio(), found.w2_interval()
         findings += [
             Finding("variance", f"The stationary variance is {ratio} times the target's, averaged over "
-                    "directions.", False, *ratio),
+                    "directions.", False, *ratio, expected=1.0, label="stationary variance"),
             Finding("w2", f"W2 of the stationary law to the target is {w2}.", False, *w2)]
     return findings + _shared(found, level)
 
@@ -195,14 +196,14 @@ def _shared(found: Probe, level: float) -> list[Finding]:
 
 
 def _by_step_size(found: Probe, kernels: Settings, size: float, temperature: float,
-                  level: float) -> list[Finding]:
-    """Where the stationary variance tends as the step size falls, and in which order."""
+                  level: float) -> tuple[list[Finding], tuple[tuple[float, float, float, float], ...]]:
+    """Where the stationary variance tends as the step size falls, in which order, and its values."""
     steps = [1.0, 0.5, 0.25]
     try:
         smaller = [kernels.probe(temperature, step_size=size * share) for share in steps[1:]]
         ratios = np.stack([one.ratio_by_leaf() for one in (found, *smaller)])
     except NoExactLaw as error:
-        return [Finding("limit", f"The bias in the step size is not known: {error}.")]
+        return [Finding("limit", f"The bias in the step size is not known: {error}.")], ()
     gaps = np.stack([one.gaps_by_leaf() for one in (found, *smaller)])
     wide = _limit(ratios, 0.5 * level)
     differs = not wide.low <= 1.0 <= wide.high
@@ -219,9 +220,11 @@ def _by_step_size(found: Probe, kernels: Settings, size: float, temperature: flo
         causes += named(noise_causes(numbers), root[0], root[1], root[2])
     told = "differs from 1" if differs else "and 1 is within"
     findings = [Finding("limit", f"As the step size falls, the stationary variance tends to {wide} times the "
-                        f"target's: {told}.", differs, *wide, tuple(causes))]
+                        f"target's: {told}.", differs, *wide, tuple(causes), 1.0,
+                        "variance, as the step size falls")]
     findings.append(_mean(gaps, 0.5 * level))
-    return findings + _order(ratios[0] - ratios[1], ratios[1] - ratios[2])
+    series = tuple((size * share, *student(one, 0.95)) for share, one in zip(steps, ratios, strict=True))
+    return findings + _order(ratios[0] - ratios[1], ratios[1] - ratios[2]), series
 
 
 def _order(first: Array, last: Array) -> list[Finding]:
@@ -263,7 +266,7 @@ def _mean(gaps: Array, level: float) -> Finding:
     known = ("the noise has a mean", "a part of the gradient is missing, or is there twice")
     return Finding("mean", f"As the step size falls, the stationary mean tends to {worst} standard "
                    f"deviations from the target's, where it is farthest: {told}.", differs, *worst,
-                   known if differs else ())
+                   known if differs else (), 0.0, "mean, as the step size falls")
 
 
 def _by_temperature(found: Probe, kernels: Settings, temperature: float, level: float) -> list[Finding]:
@@ -280,7 +283,8 @@ def _by_temperature(found: Probe, kernels: Settings, temperature: float, level: 
               "the root of the temperature is taken twice": np.sqrt(0.5)}
     likely = named(causes, share.value, share.low - 0.01, share.high + 0.01) if differs else ()
     return [Finding("temperature", f"At half the temperature the stationary variance is {share} times as "
-                    "large; the target's is 0.5 times.", differs, *share, likely)]
+                    "large; the target's is 0.5 times.", differs, *share, likely, 0.5,
+                    "variance at half the temperature")]
 
 
 def _noise_by_temperature(found: Probe, half: Probe) -> Finding:
@@ -314,5 +318,6 @@ def _by_batch(found: Probe, kernels: Settings, sizes: list[int], level: float) -
                  "N/n is there twice": 1.0 / part}
         causes = named(known, share.value, 0.85 * share.low, 1.15 * share.high) if differs else ()
         findings.append(Finding("batch_size", f"With minibatches of {size} the gradient is {share} times "
-                                f"that with {sizes[-1]}, on average.", differs, *share, causes))
+                                f"that with {sizes[-1]}, on average.", differs, *share, causes, 1.0,
+                                f"gradient of {size} beside {sizes[-1]}"))
     return findings

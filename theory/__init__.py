@@ -15,7 +15,8 @@ import fedsim as _fedsim
 from fedsim.hints import missing_attribute as _missing_attribute
 from fedsim.pickles import keep_names as _keep_names
 
-from . import certificates as certificates, exact, privacy, testing, tuning, worst_case
+from . import all_clients, certificates as certificates, exact, privacy, testing, tuning, worst_case
+from .all_clients import certify
 from .declare.bibliography import cite, papers
 from .declare.bound import Assumption, Bound
 from .declare.corrections import Erratum, Evidence, errata, errata_frame, remarks, remarks_frame

@@ -28,7 +28,8 @@ def sample_path(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, 
                 allow_unstable: bool = False, threads: int | None = None) -> Chains:
     """The average iterate after rounds every, 2 every, ... of `n_chains` independent chains.
 
-    Chain i is replica i of `simulate` with the same seed.
+    Chain i is replica i of `simulate` with the same seed. The array is one of `fedsim.laws.chains.Chains`,
+    with a method `to_arviz` for the diagnostics and plots of ArviZ.
 
     Parameters
     ----------
@@ -41,8 +42,7 @@ def sample_path(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, 
 
     Returns
     -------
-    (n_chains, n_rounds // every, d) float64; the start is not included. It is an array that ArviZ can look
-    at, by its `to_arviz()`: see `fedsim.laws.chains.Chains`.
+    (n_chains, n_rounds // every, d) float64; the start is not included.
 
     Raises
     ------

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..interfaces import Problem, SimulatedAlgorithm
+from ..laws.chains import Chains, chains_of
+from ..provenance import Provenance
 from ..settings.limits import refuse_bytes
 from ..settings.support import outside, warn_outside
-from ..settings.validation import Array, shown, whole
+from ..settings.validation import shown, whole
 from ..vector.memory import TILE, signal_of, signals
 from .block import SEGMENT, BlockPart
 from .divergence import DivergedError
@@ -23,10 +25,11 @@ _TASK = 4000.0  # bytes, about, of a block that waits for a thread
 
 def sample_path(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, *, seed: int, every: int = 1,
                 n_chains: int = 1, start: Any = None, client: int | None = None,
-                allow_unstable: bool = False, threads: int | None = None) -> Array:
+                allow_unstable: bool = False, threads: int | None = None) -> Chains:
     """The average iterate after rounds every, 2 every, ... of `n_chains` independent chains.
 
-    Chain i is replica i of `simulate` with the same seed.
+    Chain i is replica i of `simulate` with the same seed. The array is one of `fedsim.laws.chains.Chains`,
+    with a method `to_arviz` for the diagnostics and plots of ArviZ.
 
     Parameters
     ----------
@@ -93,4 +96,6 @@ def sample_path(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, 
     if job.problem.support is not None:
         counts = outside(job.problem.support, paths).sum(axis=0)
         warn_outside(counts, every * np.arange(1, len(counts) + 1), n_chains)
-    return paths
+    of = Provenance.of(problem, algorithm, start)  # the job's own are worked out for so many rounds
+    number = view - 1 if view else None
+    return chains_of(paths, (of if number is None else of.client(number), job.seed, every, number))

@@ -10,6 +10,8 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..provenance import Provenance
+
 
 def parameters_of(words: str) -> dict[str, Any]:
     """What a readable line as "FALD(step_size=0.1, local_steps=5)" says; the class is the `algorithm`.
@@ -28,6 +30,16 @@ def parameters_of(words: str) -> dict[str, Any]:
         if keyword.arg is not None and isinstance(keyword.value, (ast.Constant, ast.UnaryOp)):
             found[keyword.arg] = ast.literal_eval(keyword.value)
     return found
+
+
+def attributes_of(of: Provenance, label: str = "", n_replicas: int | None = None,
+                  seed: int | None = None) -> dict[str, Any]:
+    """Problem, algorithm and start, the algorithm's parameters, the replicas: values that files keep."""
+    found = {"of": str(of), **parameters_of(label if of.algorithm is None else of.algorithm.words)}
+    if n_replicas is not None:
+        found |= {"n_replicas": n_replicas, "seed": str(seed)}  # may be beyond a file's integers
+    return {name: int(value) if isinstance(value, bool) else value for name, value in found.items()
+            if value is not None}
 
 
 def tidy(law: Any) -> pd.DataFrame:

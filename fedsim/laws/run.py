@@ -11,8 +11,9 @@ from ..provenance import attach, compared
 from ..settings.alignment import align_fields
 from ..settings.support import told
 from ..settings.validation import Array, flag, instance, whole
+from .chains import posterior
 from .distance import check_quantile
-from .frames import parameters_of
+from .frames import attributes_of
 from .intervals import half_widths, proved_ends
 from .law import Gaussian, Law, variances_of
 from .law_checks import check_run
@@ -268,6 +269,36 @@ class Run(Law):
             raise ValueError(f"law has dimension {law.dim}; it must be {self.dim}")
         return tree(run=self, law=law)
 
+    def to_arviz(self) -> Any:
+        """The replicas' last iterates as ArviZ takes them: one chain, in which every draw is a replica.
+
+        As `to_arviz` of `fs.sample_path` returns them, with attribute round; draws are numbered as `final`.
+        Replicas are independent draws of the law after the last round, so that ArviZ's mean, intervals and
+        Monte Carlo errors are right for that law. Its effective sample size is then about the number of
+        replicas, and R-hat of one chain is NaN, however slowly the chains mix: they say nothing of that. Ask
+        `w2` how far that law is from the target, or `fs.sample_path` for whole chains.
+
+        Raises
+        ------
+        ImportError
+            Without xarray, which comes with ArviZ.
+        ValueError
+            Where no draws were kept.
+
+        Examples
+        --------
+        >>> problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FALD(0.1)
+        >>> run = fs.simulate(problem, algorithm, n_rounds=20, n_replicas=500, seed=1, keep_final=True)
+        >>> posterior = run.to_arviz()["posterior"]
+        >>> posterior["average"].shape, posterior.attrs["round"]
+        ((1, 500, 1), 20)
+        """
+        if self.final is None:
+            raise ValueError("final=None: this run kept no draws; make it with keep_final=True (the clients' "
+                             "are never kept), or ask fs.sample_path for whole chains")
+        return posterior(self.final[None], np.arange(len(self.final)),
+                         _attributes(self) | {"round": int(self.rounds[-1])})
+
     def _payload(self) -> dict[str, Any]:
         data = super()._payload()
         data["meta"] |= {"n_replicas": self.n_replicas, "costs": self.costs, "n_leaves": self.n_leaves,
@@ -313,10 +344,4 @@ def _moments(law: Gaussian) -> dict[str, Any]:
 
 
 def _attributes(law: Any) -> dict[str, Any]:
-    """What it is of, its algorithm's parameters, of a run its replicas: values that files keep."""
-    known = law.of.algorithm
-    found = {"of": str(law.of), **parameters_of(law.label if known is None else known.words)}
-    if hasattr(law, "n_replicas"):
-        found |= {"n_replicas": law.n_replicas, "seed": str(law.seed)}  # may be beyond a file's integers
-    return {name: int(value) if isinstance(value, bool) else value for name, value in found.items()
-            if value is not None}
+    return attributes_of(law.of, law.label, getattr(law, "n_replicas", None), getattr(law, "seed", None))

@@ -246,9 +246,9 @@ def test_momentum_is_kept_or_not_and_counters_do_not_count():
     start = {"x": np.zeros(2), "v": np.zeros(2), "n": 0.0}
     like = fs.StaleSGHMC(0.1, 1.0, 0)
     found = report(with_momentum(1.0), PROBLEM, step_size=0.1, like=like, start=start, n_draws=4000)
-    assert not found.differs and found["momentum"].sentence == "state['v'] is kept from one call to the next."
+    assert not found.differs and found["state"].sentence == "state['v'] is kept from one call to the next."
     found = report(with_momentum(0.0), PROBLEM, step_size=0.1, like=like, start=start, n_draws=2000)
-    assert "drawn anew" in found["momentum"].sentence
+    assert "drawn anew" in found["state"].sentence
     assert "state['v'] is forgotten at each call" in found["matrix"].causes
 
 

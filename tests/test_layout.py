@@ -281,7 +281,7 @@ def test_imports_are_declared():
     extra = {re.split(r"[<>=]", name)[0] for name in project["optional-dependencies"]["figures"]}
     figures = {"sklearn" if name == "scikit-learn" else name for name in extra}
     drawn = {re.split(r"[<>=]", name)[0] for name in project["optional-dependencies"]["plot"]}
-    drawn |= {"xarray", "arviz"}  # of `to_datatree` and `to_arviz` alone, which name them
+    drawn |= {"xarray", "arviz", "clarabel"}  # of `to_datatree`, `to_arviz` and `certify`, which name them
     for packages, allowed in ((("fedsim", "theory"), declared | drawn), (("reproduce",), declared | figures)):
         used = {top(m) for path in sources(*packages) for _, m, _ in imports_of(path)}
         assert not used - inside - allowed - set(sys.stdlib_module_names)

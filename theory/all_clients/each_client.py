@@ -18,7 +18,7 @@ Value = list[dict[Any, Fraction]]
 """Of each client, {(part or number of a gradient, client): coefficient}."""
 
 
-class EachClient(Refusing):
+class _EachClient(Refusing):
     """The domain of differences of all clients: `points` has (client, value) of each gradient."""
 
     def __init__(self, found: Trace, shared: dict[Any, bool]) -> None:
@@ -98,7 +98,7 @@ def traced_by_client(found: Trace) -> Traced:
         For what changes from round to round, or is no sum of vectors and gradients.
     """
     shared = shared_parts(found)
-    domain = EachClient(found, shared)
+    domain = _EachClient(found, shared)
     out: list[Value] = evaluate(found.nodes, found.out, domain)
     places = [(part, c) for part in found.names for c in (range(1) if shared[part] else domain.every)]
     sources = [*places, *((k, c) for k in range(len(domain.points) // found.n_clients) for c in domain.every)]

@@ -94,18 +94,21 @@ class Refusing:
                             "certificates are for averages over all of them")
 
     def random(self, number: int, chance: Any, of: Any) -> Any:
+        """Refuse what is drawn."""
         raise NotProved(f"{chance.of!r} draws at random in each round; certificates are for rounds that are "
                         "all the same")
 
     def each(self, number: int, function: Any, of: Any) -> Any:
+        """Refuse functions of vectors."""
         raise NotProved(f"{function.name} is a function of each client's vectors; certificates are for sums "
                         "and gradients")
 
     def potential(self, number: int, at: Any) -> Any:
+        """Refuse potentials."""
         raise NotProved("the round has potentials; certificates are for sums and gradients")
 
 
-class Mode(Refusing):
+class _Mode(Refusing):
     """The domain of a mode: values are {part of the state, or number of a gradient: polynomial}."""
 
     def __init__(self, found: Trace, shared: dict[Any, bool], consensus: bool) -> None:
@@ -187,8 +190,8 @@ def traced(found: Trace) -> Traced:
     return Traced(consensus, _system(found, shared, False)[1], first.network)
 
 
-def _system(found: Trace, shared: dict[Any, bool], consensus: bool) -> tuple[Mode, System]:
-    mode = Mode(found, shared, consensus)
+def _system(found: Trace, shared: dict[Any, bool], consensus: bool) -> tuple[_Mode, System]:
+    mode = _Mode(found, shared, consensus)
     out: list[Value] = evaluate(found.nodes, found.out, mode)
     kept = [number for number, part in enumerate(found.names) if consensus or not shared[part]]
     parts = [found.names[number] for number in kept]

@@ -63,7 +63,7 @@ def compared(found: Probe, problem: Any, like: Any, false_alarm: float,
     else:
         told = "to rounding" if same.misfit < 1e-12 else f"to {same.misfit:.1g} of its change"
         findings = [Finding("matrix", f"The matrix agrees with that of {name} {told}.", False, same.misfit)]
-    return [*findings, _of_noise(found, wanted, same.into, name, false_alarm, numbers)]
+    return [*findings, _of_noise(found, wanted, same, name, false_alarm, numbers)]
 
 
 def _of_matrix(found: Probe, problem: Any, like: Any, wanted: Seen, same: Match,
@@ -130,9 +130,9 @@ def _scaled(found: Probe, problem: Any, like: Any, known: Mapping[str, float]) -
     return causes
 
 
-def _of_noise(found: Probe, wanted: Seen, into: Array, name: str, false_alarm: float,
+def _of_noise(found: Probe, wanted: Seen, same: Match, name: str, false_alarm: float,
               numbers: Mapping[str, float]) -> Finding:
-    tests = noise_tests(found, wanted, into, 1.0 - false_alarm)
+    tests = noise_tests(found, wanted, same, 1.0 - false_alarm)
     count = len(found.draws)
     told = f"{tests.scale:.4g} ({tests.low:.4g} to {tests.high:.4g}) times the standard deviation"
     if not tests.differs(false_alarm):
@@ -143,7 +143,7 @@ def _of_noise(found: Probe, wanted: Seen, into: Array, name: str, false_alarm: f
     causes = list[str]()
     if not tests.low <= 1.0 <= tests.high:
         causes += named(noise_causes(numbers), tests.scale, 0.995 * tests.low, 1.005 * tests.high)
-    shape = _shape_of_noise(found, wanted, into)
+    shape = _shape_of_noise(found, wanted, same.into)
     causes = [*shape, *causes]
     if which == "mean":
         told = "another mean; " + told

@@ -24,7 +24,7 @@ class Finding:
     Attributes
     ----------
     about : str
-        What was asked: "matrix", "noise", "target", "momentum", "temperature", ...
+        What was asked: "matrix", "noise", "target", "state", "temperature", ...
     sentence : str
     differs : bool
         Whether the kernel differs from what it was compared with, beyond rounding or chance.

@@ -20,6 +20,8 @@ from fedsim.settings.validation import Array, shown
 from .probing import Probe
 from .rules import Seen, UpdateRule, influences
 
+SINGLE_NUMBERS = 2e-6
+"""Relative misfit that a parameter in float32 leaves."""
 NONE = 1e-9
 """Relative size below which a direction has no noise."""
 
@@ -69,12 +71,14 @@ class Match(NamedTuple):
     """How a kernel's matrix is that of an algorithm.
 
     misfit : float, relative to the largest entry of A - I; place : where it is largest
-    into : (n, m), the algorithm's state from the kernel's
+    into : (n, m), base : (n,)
+        The algorithm's state from the kernel's.
     """
 
     misfit: float
     place: str
     into: Array
+    base: Array
 
 
 def match(found: Probe, wanted: Seen) -> Match:
@@ -86,23 +90,47 @@ def match(found: Probe, wanted: Seen) -> Match:
         off = np.abs(mine - wanted.deviation) / scale
         row, column = np.unravel_index(int(np.argmax(off)), off.shape)
         names = [found.states.place(int(found.used[i])) for i in (row, column)]
-        direct = Match(float(off.max()), f"from {names[1]} to {names[0]}", np.eye(len(mine)))
+        direct = Match(float(off.max()), f"from {names[1]} to {names[0]}", np.eye(len(mine)),
+                       np.zeros(len(mine)))
         if direct.misfit <= tolerance(found, wanted):
             return direct
-    count = max(len(mine), len(wanted.deviation)) + 1
-    theirs = shown_by(wanted.deviation, wanted.view, count, scale)
-    ours = shown_by(mine, view, count, scale)
-    into: Array = np.asarray(np.linalg.lstsq(theirs, ours, rcond=1e-10)[0], dtype=np.float64)
-    off = np.abs(theirs @ into - ours) / np.abs(ours).max()
-    place = f"what is read after {int(np.argmax(off.max(axis=1))) // found.target.dim} rounds"
-    seen = Match(float(off.max()), place, into)
+    seen = _by_reads(found, wanted, np.eye(len(mine)), np.eye(len(mine)), scale)
+    columns, inverse = found.image
+    if seen.misfit > tolerance(found, wanted) and columns.shape[1] < len(mine):
+        seen = min(seen, _by_reads(found, wanted, columns, inverse, scale), key=lambda one: one.misfit)
     return direct if alike and seen.misfit > tolerance(found, wanted) else seen
 
 
+def _by_reads(found: Probe, wanted: Seen, columns: Array, inverse: Array, scale: float) -> Match:
+    """Compare what is read in successive rounds, of states that differ by these columns (n, r)."""
+    mine, view = inverse @ found.round.deviation[0] @ columns, found.view[:, found.used] @ columns
+    count = max(len(mine), len(wanted.deviation)) + 1
+    theirs = shown_by(wanted.deviation, wanted.view, count, scale)
+    ours = shown_by(mine, view, count, scale)
+    into = np.asarray(np.linalg.lstsq(theirs, ours, rcond=1e-10)[0], dtype=np.float64) @ inverse
+    off = np.abs(theirs @ into @ columns - ours) / np.abs(ours).max()
+    place = f"what is read after {int(np.argmax(off.max(axis=1))) // found.target.dim} rounds"
+    return Match(float(off.max()), place, into, _base(found, wanted, into))
+
+
+def _base(found: Probe, wanted: Seen, into: Array) -> Array:
+    """What is added to `into` times the kernel's state: both read the same, and change alike where the
+    algorithm has no noise."""
+    values, vectors = np.linalg.eigh(wanted.noise)
+    still = vectors[:, values <= NONE * max(float(values.max(initial=0.0)), 1e-300)]
+    point, after = found.point[found.used], found.draws[0, found.used]
+    moved = into @ after - into @ point - wanted.deviation @ into @ point - wanted.shift
+    read = found.view[:, found.used] @ point + found.offset - wanted.view @ into @ point - wanted.offset
+    equations = np.concatenate([wanted.view, still.T @ wanted.deviation])
+    return np.asarray(np.linalg.lstsq(equations, np.concatenate([read, still.T @ moved]), rcond=1e-10)[0])
+
+
 def tolerance(found: Probe, wanted: Seen) -> float:
-    """The largest `Match.misfit` that the rounding of a kernel leaves of a small change."""
+    """The largest `Match.misfit` that rounding leaves of a small change: that of a kernel, and of numbers that
+    it holds in float32."""
     size = max(1.0, float(np.abs(found.matrix).max()))
-    return 10.0 * found.rounding * size / max(float(np.abs(wanted.deviation).max(initial=0.0)), 1e-6)
+    return max(SINGLE_NUMBERS,
+               10.0 * found.rounding * size / max(float(np.abs(wanted.deviation).max(initial=0.0)), 1e-6))
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,14 +170,14 @@ def levels(count: int, false_alarm: float) -> Array:
     return false_alarm * shares
 
 
-def noise_tests(found: Probe, wanted: Seen, into: Array, level: float = 0.999) -> NoiseTests:
+def noise_tests(found: Probe, wanted: Seen, same: Match, level: float = 0.999) -> NoiseTests:
     """Compare the draws of a kernel with the noise of an algorithm, in the algorithm's coordinates."""
     from scipy import stats
 
     # where the kernel is at the point, the algorithm is too: the mean after a round is known
-    point = into @ found.point[found.used]
-    ahead = into @ found.draws[:, found.used].T
-    gaps = ahead.T - (point + wanted.deviation @ point + wanted.shift)
+    point = same.into @ found.point[found.used] + same.base
+    ahead = found.draws[:, found.used] @ same.into.T + same.base
+    gaps = ahead - (point + wanted.deviation @ point + wanted.shift)
     values, vectors = np.linalg.eigh(wanted.noise)
     largest = max(float(values.max(initial=0.0)), 1e-300)
     noisy = values > NONE * largest

@@ -51,8 +51,7 @@ def zeros_of(name: str, shapes: Any) -> Any:
 
 
 def _is_list_of_numbers(value: Any) -> bool:
-    return isinstance(value, list) and np.asarray(value, dtype=object).ndim >= 1 and all(
-        np.isscalar(one) or _is_list_of_numbers(one) for one in value)
+    return isinstance(value, list) and all(np.isscalar(one) or _is_list_of_numbers(one) for one in value)
 
 
 def leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:

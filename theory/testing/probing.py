@@ -33,6 +33,8 @@ LEAVES = 50
 RESAMPLED = 200
 """Draws of the bootstrap."""
 MOST_DRAWS = 10_000_000
+DEPENDENT = 1e-7
+"""Relative size below which an entry of the state has nothing of its own."""
 MOST = 1e100
 """Size of numbers whose squares are still numbers."""
 
@@ -134,6 +136,12 @@ class Probe:
         return Round(change[square][None], self.shift[self.used][None], self.noise_cov[square][None])
 
     @cached_property
+    def image(self) -> tuple[Array, Array]:
+        """Columns (n, r) that span how states differ that the kernel gives, and their left inverse, of the
+        entries that are used: r < n where an entry is a function of others, as a gradient that is kept."""
+        return image_of(self.matrix[self.used][:, self.used], self.draws[:, self.used])
+
+    @cached_property
     def radius(self) -> float:
         """Spectral radius of the matrix, without sums that the kernel conserves; of the second moment, its
         root, where the matrix is random."""
@@ -141,7 +149,7 @@ class Probe:
             return self.rounds.radius
         rest, _ = kept(self.round)
         values = np.linalg.eigvals(np.eye(rest.deviation.shape[-1]) + rest.deviation[0])
-        return float(np.abs(values).max(initial=0.0))
+        return float(np.abs(values).max()) if values.size else 1.0  # nothing ever moves
 
     @cached_property
     def rounds(self) -> RandomRounds:
@@ -269,6 +277,16 @@ class Probe:
         return student(self.ratio_by_leaf(), fraction("level", level))
 
 
+def image_of(matrix: Array, draws: Array) -> tuple[Array, Array]:
+    """A basis (n, r) of the changes of new states that the matrix and the noise make, and its left inverse."""
+    few = draws[:2 * len(matrix) + 2]
+    moved = np.concatenate([matrix, (few - few[0]).T], axis=1)
+    rows = np.maximum(np.abs(moved).max(axis=1, initial=0.0), 1e-300)
+    left, sizes, _ = np.linalg.svd(moved / rows[:, None], full_matrices=False)
+    kept = left[:, sizes > DEPENDENT * sizes.max(initial=0.0)]
+    return rows[:, None] * kept, kept.T / rows
+
+
 def student(values: Array, level: float) -> Interval:
     """The mean of independent values of one size, with Student's interval."""
     from scipy import stats
@@ -346,11 +364,16 @@ def probe(kernel: Callable[[Any, Any], Any], problem: Problem, *, start: Any = N
     seeds = seeds_from(seed, count)
     matrix, rounding, is_random = matrix_of(box, seeds[:MATRICES])
     matrices = answers = None
+    point = states.values
+    if not is_random:
+        some = box(seeds[:2 * states.size + 2], point)
+        if image_of(matrix, some)[0].shape[1] < states.size:
+            point = some[0]  # what depends on other entries fits them from there on
     if is_random:
         some = seeds[:max(2 * LEAVES, count // (states.size + 1))]
         answers = box(some, states.values)
         moved = np.stack([box(some, states.values + e) for e in np.eye(states.size)], axis=2)
         matrices = moved - answers[:, :, None]
         matrix = matrices.mean(axis=0)
-    return Probe(matrix, box(seeds, states.values), states.values, view, offset, rounding, is_random,
+    return Probe(matrix, box(seeds, point), point, view, offset, rounding, is_random,
                  box.single, states, problem.target(heat), matrices, answers)

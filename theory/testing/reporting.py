@@ -17,6 +17,7 @@ from .black_box import Box, seeds_from
 from .causes import moves_causes, named, noise_causes
 from .comparing import compared, fitting, level as level_of
 from .findings import Finding, Report
+from .likeness import SINGLE_NUMBERS
 from .nested import asked
 from .probing import LEAVES, Interval, Probe, probe, student
 
@@ -149,7 +150,7 @@ def _alone(found: Probe, level: float) -> list[Finding]:
     for place, part in list(found.states.parts())[1:]:
         kept_part = np.abs(found.matrix[:, part]).max(initial=0.0) > tiny
         told = "kept from one call to the next" if kept_part else "drawn anew at each call, or not used"
-        findings.append(Finding("momentum", f"{place} is {told}."))
+        findings.append(Finding("state", f"{place} is {told}."))
     if not found.radius < 1.0 - found.rounding:
         still = np.abs(change).max() <= tiny
         told = "The matrix is the identity" if still else f"The radius of the matrix is {found.radius:.6g}"
@@ -241,7 +242,7 @@ def _order(first: Array, last: Array) -> list[Finding]:
     alone = np.log2(np.abs(means[0] / means[1]))
     pseudo = alone - (values.shape[1] - 1.0) * (np.log2(np.abs(without[0] / without[1])) - alone)
     order = student(pseudo, 0.95)
-    return [Finding("order", f"Between this step size and a quarter of it the bias falls in order {order}.",
+    return [Finding("order", f"As the step size is halved, and again, the bias loses less in order {order}.",
                     False, *order)]
 
 
@@ -277,7 +278,7 @@ def _by_temperature(found: Probe, kernels: Settings, temperature: float, level: 
     except NoExactLaw:
         return [_noise_by_temperature(found, half)]
     share = student(shares, 1.0 - level)
-    differs = not share.low - 1e-9 <= 0.5 <= share.high + 1e-9
+    differs = not share.low - SINGLE_NUMBERS <= 0.5 <= share.high + SINGLE_NUMBERS
     causes = {"momenta that are drawn do not follow the temperature, or it does not enter the noise": 1.0,
               "the temperature stands outside the root, or is there twice": 0.25,
               "the root of the temperature is taken twice": np.sqrt(0.5)}
@@ -312,7 +313,7 @@ def _by_batch(found: Probe, kernels: Settings, sizes: list[int], level: float) -
         gaps = [part.mean() for part in np.array_split(factor - factors[-1], LEAVES)]
         gap = student(np.array(gaps), 1.0 - level / len(sizes))
         share = Interval(1.0 + gap.value, 1.0 + gap.low, 1.0 + gap.high)
-        differs = not gap.low - 1e-6 <= 0.0 <= gap.high + 1e-6
+        differs = not gap.low - SINGLE_NUMBERS <= 0.0 <= gap.high + SINGLE_NUMBERS
         part = size / sizes[-1]
         known = {"N/n is missing in the gradient": part, "n/N stands for N/n in the gradient": part**2,
                  "N/n is there twice": 1.0 / part}

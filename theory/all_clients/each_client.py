@@ -12,7 +12,7 @@ from fedsim.samplers.loops import Body
 from fedsim.samplers.trace import Trace, evaluate, shared_parts
 
 from .spectra import NEAR, NotProved
-from .tracing import MOST_GRADIENTS, Refusing, System, Traced, named
+from .tracing import Refusing, System, Traced, named
 
 Value = list[dict[Any, Fraction]]
 """Of each client, {(part or number of a gradient, client): coefficient}."""
@@ -42,9 +42,7 @@ class _EachClient(Refusing):
         return made
 
     def grad(self, number: int, at: Value) -> Value:
-        if len(self.points) + len(at) > MOST_GRADIENTS:
-            raise NotProved(f"the round has more than {MOST_GRADIENTS} gradients of clients; inequalities "
-                            "are written for fewer")
+        self.refuse_many(len(self.points) + len(at), len(at))
         first = len(self.points) // len(at)
         self.points += at
         return [{(first, c): Fraction(1)} for c in self.every]

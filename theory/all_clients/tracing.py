@@ -24,8 +24,8 @@ Table = list[list[Polynomial]]
 Value = dict[Any, Polynomial]
 
 ONE: Polynomial = (Fraction(1),)
-MOST_GRADIENTS = 64
-"""Gradients of a round for which an inequality is written."""
+MOST_NUMBERS = 36
+"""Numbers of a state and gradients of a round, together, for which an inequality is written: a minute."""
 
 
 class System(NamedTuple):
@@ -87,6 +87,13 @@ class Refusing:
             raise NotProved(f"{len(matrices)} mixing matrices take turns; certificates are for one")
         return np.asarray(matrices[0])
 
+    def refuse_many(self, gradients: int, clients: int = 1) -> None:
+        """Refuse a round for which the solver would take long."""
+        numbers = gradients + clients * len(self.found.names)
+        if numbers > MOST_NUMBERS:
+            raise NotProved(f"the round has {gradients} or more gradients, and with the state more than "
+                            f"{MOST_NUMBERS} numbers; inequalities are written for fewer")
+
     def all_of_them(self, shares: Any) -> None:
         """Refuse averages over some clients."""
         if np.shape(shares)[0] > 1 or not np.array_equal(np.ravel(shares), self.found.weights):
@@ -133,9 +140,7 @@ class _Mode(Refusing):
         return {source: polynomial for source, polynomial in total.items() if polynomial}
 
     def grad(self, number: int, at: Value) -> Value:
-        if len(self.points) == MOST_GRADIENTS:
-            raise NotProved(f"the round has more than {MOST_GRADIENTS} gradients; inequalities are written "
-                            "for fewer")
+        self.refuse_many(len(self.points) + 1)
         self.points.append(at)
         return {len(self.points) - 1: ONE}
 

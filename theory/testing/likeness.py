@@ -126,8 +126,8 @@ def _base(found: Probe, wanted: Seen, into: Array) -> Array:
 
 
 def tolerance(found: Probe, wanted: Seen) -> float:
-    """The largest `Match.misfit` that rounding leaves of a small change: that of a kernel, and of numbers that
-    it holds in float32."""
+    """The largest `Match.misfit` that rounding leaves of a small change: that of a kernel, and of numbers
+    that it holds in float32."""
     size = max(1.0, float(np.abs(found.matrix).max()))
     return max(SINGLE_NUMBERS,
                10.0 * found.rounding * size / max(float(np.abs(wanted.deviation).max(initial=0.0)), 1e-6))

@@ -278,7 +278,7 @@ class Probe:
 
 
 def image_of(matrix: Array, draws: Array) -> tuple[Array, Array]:
-    """A basis (n, r) of the changes of new states that the matrix and the noise make, and its left inverse."""
+    """A basis (n, r) of how new states differ, by the matrix and the noise, and its left inverse."""
     few = draws[:2 * len(matrix) + 2]
     moved = np.concatenate([matrix, (few - few[0]).T], axis=1)
     rows = np.maximum(np.abs(moved).max(axis=1, initial=0.0), 1e-300)

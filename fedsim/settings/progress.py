@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from tqdm.auto import tqdm
+from .lazy_import import lazy
 
+tqdm = lazy("tqdm.auto", "tqdm")  # laws need none
 _SHOWN: ContextVar[bool] = ContextVar("bars are shown", default=False)
 _FEW = 2**17
 

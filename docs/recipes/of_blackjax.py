@@ -18,7 +18,7 @@ def gradient(position, minibatch):
 
 
 def maker(step, name):
-    """The maker of kernels of a step(key, state, minibatch, step_size, temperature), compiled once for all."""
+    """The maker of kernels of a step(key, state, minibatch, step_size, temperature), all compiled once."""
     many = jax.jit(jax.vmap(lambda seed, state, *settings: step(jax.random.key(seed), state, (), *settings),
                             in_axes=(0, None, None, None)))
 

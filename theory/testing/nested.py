@@ -80,7 +80,8 @@ def leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 def _rebuilt(value: Any, fill: Callable[[Any], Any]) -> Any:
     """The same nesting with other arrays, in the order of `leaves`."""
     if fields := _attributes(value):
-        return dataclasses.replace(value, **{one: _rebuilt(getattr(value, one), fill) for one in fields})
+        new = {one: _rebuilt(getattr(value, one), fill) for one in fields}
+        return asked(f"{type(value).__name__} of other numbers", lambda: dataclasses.replace(value, **new))
     if isinstance(value, Mapping):
         return {key: _rebuilt(one, fill) for key, one in value.items()}
     if isinstance(value, tuple) or (isinstance(value, list) and not _is_list_of_numbers(value)):

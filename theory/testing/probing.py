@@ -289,7 +289,7 @@ def probe(kernel: Callable[[Any, Any], Any], problem: Problem, *, start: Any = N
     ----------
     kernel : callable(seed, state) -> state
         The seed is an integer, of which the kernel makes its generator or key anew: the same seed has to give
-        the same state. The state is made of nested arrays.
+        the same state. The state is made of arrays or tensors, nested in dicts, tuples, lists, dataclasses.
     problem : e.g. fedsim.Quadratic
         Its target is what the stationary law is compared with.
     start : nested arrays, or callable(point (d,)) -> nested arrays, optional

@@ -7,6 +7,8 @@
 # make newest    the same, and all imports, with the newest Python that is found on this machine
 # make search    random settings and a climb against every bound (half an hour; SEARCH_ARGS chooses)
 # make mutants   faults that tests have to see: a list, and random ones in a room of theory (an hour at most)
+# make recipes   docs/recipes: kernels of other packages under exact laws, RECIPES="blackjax optax"; where torch
+#                is installed for the processor alone, python docs/recipes/of_posteriors.py (else some gigabytes)
 # make bench     the benchmarks (installs JAX on first use)
 # make docs      the guide, in docs/build/html/index.html; a warning is an error
 # make demos     the lecture notebooks of docs/notebooks, in the browser
@@ -32,6 +34,9 @@ LOWEST := .venv-lowest
 LOWEST_STAMP := $(LOWEST)/.installed
 NEWEST := .venv-newest
 NEWEST_STAMP := $(NEWEST)/.installed
+RECIPES ?= blackjax optax
+OTHERS := .venv-recipes
+OTHERS_STAMP := $(OTHERS)/.installed-$(subst $() ,-,$(strip $(RECIPES)))
 WITH_WHEELS = $(NEWEST)/bin/python $(INSTALL) --only-binary :all: --no-build-isolation -e '.[test,figures]'
 NEWEST_PYTHON ?= $(shell $(PYTHON) .ci/newest.py)
 SOME_TESTS := $(addprefix tests/test_,run_and_law.py theory_core.py exact_fa_ld.py network.py)
@@ -43,7 +48,8 @@ PIP := $(BIN)/python $(INSTALL) -c constraints.txt
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help figures test test-fast test-all lint lowest newest try-newest search mutants bench docs demos env clean
+.PHONY: help figures test test-fast test-all lint lowest newest try-newest recipes try-recipes \
+	search mutants bench docs demos env clean
 .DEFAULT_GOAL := help
 
 help:
@@ -118,6 +124,21 @@ try-newest: $(NEWEST_STAMP)
 newest:
 	@if test -n "$(NEWEST_PYTHON)"; then $(MAKE) --no-print-directory try-newest; fi
 
+# NumPy, SciPy and the packages, without numba; `posteriors` is not among them in CI, as the torch that an index
+# gives on Linux brings CUDA: several gigabytes for ten seconds of tests
+$(OTHERS_STAMP): docs/recipes/constraints.txt
+	@$(PYTHON) -m venv $(OTHERS)
+	@echo "environment: installing $(RECIPES) in $(OTHERS)"
+	@$(OTHERS)/bin/python $(INSTALL) -c docs/recipes/constraints.txt scipy $(RECIPES)
+	@touch $@
+
+recipes: $(OTHERS_STAMP)
+	@for name in $(RECIPES); do echo "== $$name"; PYTHONPATH=. $(OTHERS)/bin/python docs/recipes/of_$$name.py || exit 1; done
+
+try-recipes:
+	@if $(MAKE) --no-print-directory $(OTHERS_STAMP); then $(MAKE) --no-print-directory recipes; \
+	else echo "$(RECIPES) cannot be installed on this machine: recipes are not run"; fi
+
 search: $(STAMP)
 	$(BIN)/python -m tools.search $(SEARCH_ARGS)
 
@@ -137,5 +158,5 @@ demos: $(STAMP)
 	$(BIN)/python -m marimo edit docs/notebooks
 
 clean:
-	rm -rf $(VENV) $(LOWEST) $(NEWEST) build docs/build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(LOWEST) $(NEWEST) $(OTHERS) build docs/build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

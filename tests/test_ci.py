@@ -24,13 +24,14 @@ def program(path, text):
 
 
 @pytest.mark.parametrize(("fails", "at"), [
-    ("", 7), ("lint", 2), ("figures", 4), ("test", 5), ("lowest", 7), ("newest", 7)])
+    ("", 7), ("lint", 2), ("figures", 4), ("test", 5), ("lowest", 7), ("newest", 7),
+    ("try-recipes", 7)])
 def test_stages_are_timed_and_any_that_fails_fails_all(tmp_path, fails, at):
     """In a project whose targets do nothing."""
     (tmp_path / ".ci").mkdir()
     shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci")
     (tmp_path / "Makefile").write_text(
-        "env lint docs test lowest newest:\n\t@echo made $@; test $@ != \"$(FAILS)\"\n")
+        "env lint docs test lowest newest try-recipes:\n\t@echo made $@; test $@ != \"$(FAILS)\"\n")
     program(tmp_path / ".venv" / "bin" / "python", 'echo "$@"; test "$FAILS" != figures')
     program(tmp_path / "bin" / "chromium", "")
     given = os.environ | {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "FAILS": fails, "MAKEFLAGS": ""}
@@ -40,8 +41,8 @@ def test_stages_are_timed_and_any_that_fails_fails_all(tmp_path, fails, at):
     assert len(table) == at + 1 and table[-1].endswith(" s  in all")
     assert all(re.match(rf" *\d+ s  {name}", line) for name, line in zip(STAGES, table[:-1], strict=False))
     assert [line for line in table if line.endswith(", FAILED")] == ([table[at - 1]] if fails else [])
-    if at == 7:  # both are tried, and what they said is shown
-        assert {"made lowest", "made newest"} <= set(done.stdout.splitlines())
+    if at == 7:  # all are tried, and what they said is shown
+        assert {"made lowest", "made newest", "made try-recipes"} <= set(done.stdout.splitlines())
 
 
 def test_the_newest_python_that_runs_is_found(tmp_path):
@@ -73,3 +74,19 @@ def test_figures_need_a_part_of_the_environment_and_the_rest_is_added(tmp_path):
     assert "venv --clear" not in recipe(tmp_path, "env")
     (tmp_path / ".venv" / ".installed").touch()
     assert extras("figures", "test", "lint", "docs") == []
+
+
+@pytest.mark.parametrize(("has", "breaks", "code", "said"), [
+    ("", "", 0, "one other cannot be installed on this machine: recipes are not run"),
+    ("pip", "", 0, "== other"),
+    ("pip", "one", 2, "== one")])
+def test_recipes_fail_where_one_breaks_and_not_where_none_can_be_installed(tmp_path, has, breaks, code, said):
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    (tmp_path / "docs" / "recipes").mkdir(parents=True)
+    (tmp_path / "docs" / "recipes" / "constraints.txt").touch()
+    cases = f'*install*) test "{has}";; *of_{breaks or "none"}.py) exit 1'
+    inner = program(tmp_path / "inner", f'case "$*" in {cases};; esac')
+    outer = program(tmp_path / "outer", f'mkdir -p .venv-recipes/bin; cp "{inner}" .venv-recipes/bin/python')
+    done = subprocess.run(["make", "try-recipes", f"PYTHON={outer}", "RECIPES=one other"], cwd=tmp_path,
+                          capture_output=True, text=True, env=os.environ | {"MAKEFLAGS": ""})
+    assert done.returncode == code and done.stdout.splitlines()[-1] == said

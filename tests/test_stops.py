@@ -10,6 +10,7 @@ import time
 import numpy as np
 import pytest
 from sampler_zoo import fa_ld
+from tqdm.auto import tqdm
 
 import fedsim as fs
 from fedsim.engine import pool, running
@@ -109,7 +110,7 @@ def test_what_is_told_of_rounds_never_goes_back_and_adds_up():
 def test_a_bar_moves_within_a_round(monkeypatch):
     told, algorithm = [], fs.FALD(1e-4, local_steps=10**5)
 
-    class Bar(running.tqdm):
+    class Bar(tqdm):
         def update(self, n=1):
             told.append(n)
             return super().update(n)

@@ -9,14 +9,13 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
-from tqdm.auto import tqdm
 
 from ..interfaces import Problem, SimulatedAlgorithm
 from ..laws.law import NoTarget
 from ..laws.run import Run
 from ..problems.failing import GradientError
 from ..provenance import Provenance, attach
-from ..settings.progress import bars_shown
+from ..settings.progress import bars_shown, tqdm
 from ..settings.support import warn_outside
 from ..settings.validation import Array, one_of
 from ..vector.compile import compiled_here

@@ -7,6 +7,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from .lazy_import import lazy
+
+tqdm = lazy("tqdm.auto", "tqdm")  # laws need none
 _SHOWN: ContextVar[bool] = ContextVar("bars are shown", default=False)
 _FEW = 2**17
 
@@ -31,6 +34,4 @@ def bars_shown(shown: bool) -> Iterator[None]:
 
 def progress_bar(total: int, what: str) -> Any:
     """A bar of `total` steps where there are so many that it can be read; see `bars_shown`."""
-    from tqdm.auto import tqdm  # `theory.testing` works without it
-
     return tqdm(total=total, disable=not _SHOWN.get() or total < _FEW, unit_scale=True, desc=what)

@@ -69,11 +69,21 @@ def matrix_of(box: Box, seeds: np.ndarray) -> tuple[Array, float, bool]:
         change = size * scale * generator.standard_normal((states.size,))
         got = box(seeds, point + change) - first
         summed = np.abs(matrices).max(axis=0) @ np.abs(change) + np.abs(first).max()
-        off = np.abs(got - matrices @ change).max(axis=0) / summed.max()
+        off = np.abs(got - matrices @ change).max(axis=0) / max(float(summed.max()), 1e-300)
         if not off.max() <= rounding:
             place = int(np.argmax(off))
             raise ValueError(f"the kernel is not affine in its state: off by {off[place]:.2g} of its size "
-                             f"at {states.place(place)}, from a change of size {size * scale:.2g}; a kernel "
-                             "that accepts or rejects, or clips, has no matrix")
+                             f"at {states.place(place)}, from a change of size {size * scale:.2g}; "
+                             + _perhaps(box, matrices, place))
     spread = float(np.abs(matrices - matrices[0]).max() / max(1e-3, float(np.abs(matrices).max())))
     return matrices.mean(axis=0), rounding, spread > 10.0 * rounding
+
+
+def _perhaps(box: Box, matrices: Array, place: int) -> str:
+    """Why a kernel may not be affine at an entry of its state."""
+    if not matrices[:, :, place].any():
+        return (f"no new state depends on {box.states.place(place)}, as on a density that is only told: "
+                "leave it out of the state")
+    if box.single:
+        return f"{box.single} is in float32 or less: let the kernel compute in float64"
+    return "a kernel that accepts or rejects, or clips, has no matrix"

@@ -1,7 +1,8 @@
-"""Nested arrays as one vector: dicts, tuples and lists of arrays, and what each entry is called."""
+"""Nested arrays as one vector: dicts, dataclasses, tuples and lists of arrays, and what each is called."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -54,9 +55,18 @@ def _is_list_of_numbers(value: Any) -> bool:
     return isinstance(value, list) and all(np.isscalar(one) or _is_list_of_numbers(one) for one in value)
 
 
+def _attributes(value: Any) -> list[str]:
+    """The fields of a dataclass; none of all else."""
+    is_one = dataclasses.is_dataclass(value) and not isinstance(value, type)
+    return [field.name for field in dataclasses.fields(value) if field.init] if is_one else []
+
+
 def leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """Each array of nested ones, with what it is called; a list of numbers is an array."""
-    if isinstance(value, Mapping):
+    if fields := _attributes(value):
+        for field in fields:
+            yield from leaves(f"{name}.{field}", getattr(value, field))
+    elif isinstance(value, Mapping):
         for key, one in value.items():
             yield from leaves(f"{name}[{key!r}]", one)
     elif isinstance(value, tuple) or (isinstance(value, list) and not _is_list_of_numbers(value)):
@@ -69,6 +79,9 @@ def leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 def _rebuilt(value: Any, fill: Callable[[Any], Any]) -> Any:
     """The same nesting with other arrays, in the order of `leaves`."""
+    if fields := _attributes(value):
+        new = {one: _rebuilt(getattr(value, one), fill) for one in fields}
+        return asked(f"{type(value).__name__} of other numbers", lambda: dataclasses.replace(value, **new))
     if isinstance(value, Mapping):
         return {key: _rebuilt(one, fill) for key, one in value.items()}
     if isinstance(value, tuple) or (isinstance(value, list) and not _is_list_of_numbers(value)):
@@ -81,9 +94,14 @@ def _rebuilt(value: Any, fill: Callable[[Any], Any]) -> Any:
 
 def as_numbers(name: str, value: Any) -> Array:
     """An array of float64, of any library's array; a ValueError naming it where it has no numbers."""
+    for part in ("detach", "cpu"):  # of a tensor that is recorded for gradients, or lies on a device
+        if callable(change := getattr(value, part, None)):
+            value = change()
     try:
         if np.ma.isMaskedArray(value) or (isinstance(value, range) and len(value) > MOST):
             raise ValueError("masked, or too many")
+        if np.iscomplexobj(value):
+            raise ValueError("complex")
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name}={shown(value)} must be made of numbers: {error}") from None

@@ -147,7 +147,9 @@ class Probe:
         root, where the matrix is random."""
         if self.is_random:
             return self.rounds.radius
-        rest, _ = kept(self.round)
+        rest, basis = kept(self.round)
+        if not basis.size:  # nothing moves
+            return 1.0
         values = np.linalg.eigvals(np.eye(rest.deviation.shape[-1]) + rest.deviation[0])
         return float(np.abs(values).max()) if values.size else 1.0  # nothing ever moves
 
@@ -305,7 +307,7 @@ def probe(kernel: Callable[[Any, Any], Any], problem: Problem, *, start: Any = N
     ----------
     kernel : callable(seed, state) -> state
         The seed is an integer, of which the kernel makes its generator or key anew: the same seed has to give
-        the same state. The state is made of nested arrays.
+        the same state. The state is made of arrays or tensors, nested in dicts, tuples, lists, dataclasses.
     problem : e.g. fedsim.Quadratic
         Its target is what the stationary law is compared with.
     start : nested arrays, or callable(point (d,)) -> nested arrays, optional
@@ -353,9 +355,11 @@ def probe(kernel: Callable[[Any, Any], Any], problem: Problem, *, start: Any = N
         states = Nested("state", np.zeros(problem.dim) if example is None else example)
     except ValueError as error:
         raise ValueError(f"start gives no state: {error}") from None
-    if not states.size or not (np.abs(states.values) <= MOST).all():
+    far = np.flatnonzero(~(np.abs(states.values) <= MOST))
+    if not states.size or far.size:
+        where = f"; {states.place(int(far[0]))} is {states.values[far[0]]:g}" if far.size else ""
         raise ValueError(f"start={shown(start)} must give a state of finite numbers up to {MOST:g}, at least "
-                         "one")
+                         f"one{where}")
     heat = such("temperature", temperature, lambda value: 1.0 / MOST <= value <= MOST,
                 f"be between {1.0 / MOST:g} and {MOST:g}")
     refuse_bytes(8.0 * 3 * count * states.size, f"n_draws={count} of {states.size} numbers", "ask for fewer")

@@ -208,7 +208,8 @@ def _by_step_size(found: Probe, kernels: Settings, size: float, temperature: flo
     gaps = np.stack([one.gaps_by_leaf() for one in (found, *smaller)])
     wide = _limit(ratios, 0.5 * level)
     differs = not wide.low <= 1.0 <= wide.high
-    growth = float(np.log2(ratios[0].mean() / ratios[2].mean()) / 2.0)
+    first, last = (max(float(one.mean()), 1e-300) for one in (ratios[0], ratios[2]))  # a noise may be none
+    growth = float(np.log2(first / last) / 2.0)
     causes = list[str]()
     if differs:
         if min(abs(growth - 1.0), abs(growth + 1.0)) < SETTLED:

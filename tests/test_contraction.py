@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sampler_zoo import de_baoab, diging_sgld, extra_sgld, scaffold_ld
 
 import fedsim as fs
 import theory
@@ -9,8 +10,6 @@ from fedsim.samplers import declared
 from fedsim.samplers.sampler import Sampled
 from fedsim.samplers.trace import evaluate
 from theory.all_clients import Contraction, NotProved
-
-from .successors import de_baoab, diging_sgld, extra_sgld, scaffold_ld
 
 RING = fs.network.ring(10)
 
@@ -49,13 +48,12 @@ def test_rates_are_those_of_another_program_and_of_quadratics(algorithm, constan
 
 
 def test_closed_forms():
-    """DE-SGLD contracts by max(|1 - eta m|, |1 - eta L|) where mixing does not spread; FA-LD by its power."""
-    for eta in (0.05, 0.3, 0.45):
-        closed = max(abs(1 - eta), abs(1 - 4 * eta), abs(RING.dot(np.ones(10))[0] * -1 / 3 - 4 * eta))
-        if closed < 1:
-            assert theory.certify(fs.DESGLD(eta, RING), known()).value == pytest.approx(closed, abs=1e-5)
-    with pytest.raises(NotProved, match="does not contract for quadratic clients"):
-        theory.certify(fs.DESGLD(0.45, RING), known())
+    """DE-SGLD contracts by the largest |w - eta h|; FA-LD and SCAFFOLD by powers of 1 - eta m."""
+    for eta in (0.05, 0.12, 0.16):
+        closed = max(1 - eta, 1 / 3 + 4 * eta)
+        assert theory.certify(fs.DESGLD(eta, RING), known()).value == pytest.approx(closed, abs=1e-5)
+    with pytest.raises(NotProved, match="does not contract for quadratic clients.* 1.00667"):
+        theory.certify(fs.DESGLD(0.505 / 3, RING), known())
     weighted = known(4, convention="federated", weights=[0.1, 0.2, 0.3, 0.4])
     assert theory.certify(fs.FALD(0.1, local_steps=3), weighted).value == pytest.approx(0.729, abs=1e-5)
     assert theory.certify(scaffold_ld(step_size=0.02, local_steps=5), FEDERATED).value == pytest.approx(
@@ -109,6 +107,8 @@ def size(found, gaps):
         mode = 0 if number == 0 else 1 if values[number] is None else 1 + int(
             np.argmin(np.abs(np.array(centres[1:]) - values[number])))
         parts = found.rounds.consensus.parts if mode == 0 else found.rounds.rest.parts
+        if not parts:
+            continue
         z = np.array([vectors[:, number] @ gaps[part] for part in parts])
         T = np.array(found.modes[mode].kept.basis, dtype=float).reshape(-1, len(parts))
         a = T @ z / (T**2).sum(axis=1)
@@ -139,7 +139,7 @@ def test_chains_on_clients_of_all_kinds_come_together_as_proved(number):
     rng = np.random.default_rng(number)
     m, L = 1.0, rng.uniform(2.0, 10.0)
     n = int(rng.integers(3, 8))
-    W = fs.network.lazy(fs.network.ring(n)) if hasattr(fs.network, "lazy") else fs.network.ring(n)
+    W = 0.5 * (np.eye(n) + fs.network.ring(n))
     eta = rng.uniform(0.2, 0.8) / L
     algorithms = [fs.DESGLD(eta, W), extra_sgld(step_size=eta, W=W), diging_sgld(step_size=0.2 * eta, W=W),
                   fs.DESGHMC(np.sqrt(0.1 * eta), 3 * np.sqrt(L), W),
@@ -195,14 +195,13 @@ def test_all_networks_between_two_eigenvalues():
     assert found.value == pytest.approx(0.95, abs=1e-5) and len(found.modes) == 2
     assert found.verify(fs.DESGLD(0.05, fs.network.complete(10)))
     with pytest.raises(NotProved, match="not between those of this certificate"):
-        found.verify(fs.DESGLD(0.05, fs.network.lazy(RING, 0.9)) if hasattr(fs.network, "lazy") else
-                     fs.DESGLD(0.05, 0.9 * np.eye(10) + 0.1 * RING))
+        found.verify(fs.DESGLD(0.05, 0.9 * np.eye(10) + 0.1 * RING))
     again = Contraction.from_json(found.to_json())
     assert again.verify() and again.between == found.between
     with pytest.raises(NotProved, match="may contract all the same"):  # products of two such rounds grow
         theory.certify(extra_sgld(step_size=0.05, W=RING), known(), eigenvalues=(-1 / 3, 0.88))
-    assert theory.certify(diging_sgld(step_size=0.02, W=RING), known(),
-                          eigenvalues=(-0.34, 0.88)).value == pytest.approx(0.98, abs=1e-5)
+    found = theory.certify(diging_sgld(step_size=0.02, W=RING), known(), eigenvalues=(-0.34, 0.88))
+    assert theory.certify(diging_sgld(step_size=0.02, W=RING), known()).value < found.value < 0.981
 
 
 def test_many_clients_take_no_longer_than_their_eigenvalues():

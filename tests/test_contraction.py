@@ -52,7 +52,7 @@ def test_closed_forms():
     for eta in (0.05, 0.12, 0.16):
         closed = max(1 - eta, 1 / 3 + 4 * eta)
         assert theory.certify(fs.DESGLD(eta, RING), known()).value == pytest.approx(closed, abs=1e-5)
-    with pytest.raises(NotProved, match="does not contract for quadratic clients.* 1.00667"):
+    with pytest.raises(NotProved, match=r"does not contract for quadratic clients.* 1\.00667"):
         theory.certify(fs.DESGLD(0.505 / 3, RING), known())
     weighted = known(4, convention="federated", weights=[0.1, 0.2, 0.3, 0.4])
     assert theory.certify(fs.FALD(0.1, local_steps=3), weighted).value == pytest.approx(0.729, abs=1e-5)

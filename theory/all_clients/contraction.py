@@ -238,6 +238,9 @@ def round_of(algorithm: Any, weights: np.ndarray, by_client: bool) -> Traced:
     """The round of an algorithm on differences, of clients with these weights."""
     n = len(weights)
     told = algorithm if isinstance(algorithm, Sampled) else declared(algorithm)
+    if not told.schedule.is_constant:
+        raise NotProved(f"step_size={shown(told.schedule)} changes from round to round; certificates are for "
+                        "rounds that are all the same")
     found = told.trace(Quadratic(np.ones(n), np.zeros((n, 1)), weights))
     return traced_by_client(found) if by_client else traced(found)
 

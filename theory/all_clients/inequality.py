@@ -225,6 +225,8 @@ def refuse(tables: ModeTables, found: Kept, form: Matrix, multipliers: Sequence[
         raise NotProved(f"the multipliers must be {q} numbers of at least 0, and there are as many gradients")
     if len(form) != r or any(len(row) != r for row in form):
         raise NotProved(f"the form must be {r} x {r}, as the state is where the conserved quantities are 0")
+    if any(form[i][j] != form[j][i] for i in range(r) for j in range(i)):
+        raise NotProved("the form P is not symmetric")
     if r:
         floor = FLOOR * sum((form[i][i] for i in range(r)), Fraction(0))
         if not (floor > 0 and semidefinite(_less(form, floor)).holds):

@@ -2,7 +2,7 @@
 
 Kernels take many seeds together. Each fault is a kernel by its size, and what it says it is.
 
-    python -m tests.kernel_faults     writes the smallest sizes that are caught to tests/kernel_faults.json
+    python tests/kernel_faults.py     writes the smallest sizes that are caught to tests/kernel_faults.json
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+from seeded import normals
 
 import fedsim as fs
 import theory
@@ -36,10 +37,6 @@ def g(x):
 def own(x):
     """grad f_(c) at the clients' points (..., N, d)."""
     return np.einsum("cij,...cj->...ci", FORCES, x - MINIMA)
-
-
-def normals(seeds, *shape):
-    return np.random.default_rng(int(seeds[0])).standard_normal((len(seeds), *shape))
 
 
 def towards(factor):
@@ -100,7 +97,7 @@ def fa_ld(size, steps=3, shares=None, common=0.0, by_weight=1.0, fewer=0.0, temp
 
     def kernel(seeds, x):
         y = np.broadcast_to(x, (len(seeds), 3, 2))
-        z, shared = normals(seeds, steps, 3, 2), normals(seeds[::-1], steps, 1, 2)
+        z, shared = normals(seeds, steps, 3, 2), normals(seeds, steps, 1, 2, stream=1)
         for k in range(steps):
             step = STEP * (1 - fewer * size * (k == 0))
             own_noise = np.sqrt(2 * step * temperature * heat**size) / np.sqrt(W[:, None]) ** (

@@ -4,12 +4,9 @@ once."""
 from __future__ import annotations
 
 import numpy as np
+from seeded import normals
 
 import fedsim as fs
-
-
-def normals(seeds, *shape):
-    return np.random.default_rng([int(seeds[0]), 7]).standard_normal((len(seeds), *shape))
 
 
 def problem_of(rng, n_clients, dim, components=False):

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import right_kernels
 from scipy import stats
+from scipy.special import ndtr
+from seeded import normals
 
 import fedsim as fs
 import theory
@@ -94,14 +96,12 @@ def test_two_per_cent_of_the_noise_are_seen_as_often_as_promised(alarm):
     assert draws_for(0.02, 1e-4, 1e-3, 2) < 40_000
 
 
-def heavy(rng, shape):
+def heavy(z):
     """Noise of variance one that is not normal: E z^3 = 2 sqrt(2/pi) of |z|."""
-    z = rng.standard_normal(shape)
     return np.sign(z) * np.abs(z) ** 1.5 / np.sqrt(2.0 * np.sqrt(2.0 / np.pi))
 
 
-NOISES = {"normal": lambda rng, shape: rng.standard_normal(shape),
-          "uniform": lambda rng, shape: rng.uniform(-np.sqrt(3), np.sqrt(3), shape), "heavy": heavy}
+NOISES = {"normal": lambda z: z, "uniform": lambda z: np.sqrt(3) * (2 * ndtr(z) - 1), "heavy": heavy}
 
 
 def covered(draw, dim, n_draws, seeds, with_w2):
@@ -112,8 +112,7 @@ def covered(draw, dim, n_draws, seeds, with_w2):
     ratio, w2 = np.trace(np.linalg.solve(target.cov, exact.cov)) / dim, exact.w2(target)
 
     def kernel(seeds, x):
-        noise = draw(np.random.default_rng([int(seeds[0]), 3]), (len(seeds), dim))
-        return x - 0.2 * problem.gradient(0, x) + np.sqrt(0.4) * noise
+        return x - 0.2 * problem.gradient(0, x) + np.sqrt(0.4) * draw(normals(seeds, dim, stream=3))
 
     hits = np.zeros(3, int)
     for seed in seeds:

@@ -106,7 +106,7 @@ def test_the_temperature_is_compared_to_float32():
 
 
 def test_a_kernel_that_never_moves_has_no_stationary_law():
-    found = theory.testing.report(lambda step_size: lambda seed, x: x, PROBLEM, step_size=H, n_draws=200)
+    found = theory.testing.report(lambda step_size: lambda seed, x: x, PROBLEM, step_size=H, n_draws=1000)
     assert found["target"].differs and found["target"].value == 1.0
     assert theory.testing.probe(lambda seed, x: x, PROBLEM, n_draws=200).radius == 1.0
 

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 from scipy import stats
+from seeded import normals
 
 import fedsim as fs
 import theory
@@ -90,7 +91,7 @@ def test_a_right_sampler_is_told_as_such_and_its_bias_has_an_order(alarm):
 
 
 def test_a_report_is_json_html_and_words():
-    found = report(position_first(1), PROBLEM, step_size=0.1, n_draws=500)
+    found = report(position_first(1), PROBLEM, step_size=0.1, n_draws=1000)
     plain = json.loads(found.to_json())
     assert plain["differs"] and plain["findings"][1]["about"] == "target"
     assert plain["findings"][1]["causes"][0] == "the gradient is not used"
@@ -102,8 +103,8 @@ def test_a_report_is_json_html_and_words():
 
 
 def test_no_sentence_says_that_anything_is_wrong():
-    found = [report(position_first(2), PROBLEM, step_size=0.1, like=fs.StaleSGLD(0.1, 0), n_draws=500),
-             report(position_first(1), PROBLEM, step_size=0.1, n_draws=500)]
+    found = [report(position_first(2), PROBLEM, step_size=0.1, like=fs.StaleSGLD(0.1, 0), n_draws=1000),
+             report(position_first(1), PROBLEM, step_size=0.1, n_draws=1000)]
     for one in found:
         assert one.differs and not {"wrong", "bug", "error", "broken"} & set(str(one).lower().split())
 
@@ -130,7 +131,7 @@ def minibatch(scale, alike):
     (lambda r: 1 / r, "n/N stands for N/n in the gradient"), (lambda r: r * r, "N/n is there twice")])
 def test_minibatches_of_several_sizes_have_one_gradient(scale, cause, alike):
     make, problem = minibatch(scale, alike)
-    found = report(make, problem, step_size=0.01, batch_size=[5, 10, 20], n_draws=500)
+    found = report(make, problem, step_size=0.01, batch_size=[5, 10, 20], n_draws=1000)
     batches = [one for one in found.findings if one.about == "batch_size"]
     assert len(batches) == 2 and all(one.differs == (cause is not None) for one in batches)
     assert all(cause is None or cause in one.causes for one in batches)
@@ -182,16 +183,16 @@ def test_one_noise_for_all_coordinates_is_seen_alone():
             return x - step_size * g(x) + np.sqrt(2 * step_size) * np.random.default_rng(seed).normal()
         return kernel
 
-    found = report(make, PROBLEM, step_size=0.1, n_draws=500)
-    assert found["coordinates"].differs
-    assert "one noise is drawn for all coordinates" in found["coordinates"].causes
+    found = report(make, PROBLEM, step_size=0.1, n_draws=1000)
+    assert found["covariance"].differs and "are the same, up to their size" in found["coordinates"].sentence
+    assert "one noise is drawn for several coordinates" in found["covariance"].causes
 
 
 @pytest.mark.parametrize(("mean", "pull"), [(0.0, 0.0), (0.1, 0.0), (0.0, 1.0)])
 def test_a_mean_that_is_not_the_targets_is_seen(mean, pull):
     def make(step_size):
         def kernel(seeds, x):
-            z = np.random.default_rng(seeds[0]).normal(mean, 1.0, size=(len(seeds), 2))
+            z = mean + normals(seeds, 2)
             return x - step_size * (g(x) + pull * np.array([1.0, 0.0])) + np.sqrt(2 * step_size) * z
         return kernel
 
@@ -206,14 +207,14 @@ def test_noise_that_coordinates_share_in_part_is_seen_where_the_target_is_indepe
 
     def make(step_size):
         def kernel(seeds, x):
-            z = np.random.default_rng(seeds[0]).normal(size=(len(seeds), 4))
+            z = normals(seeds, 4)
             z = np.sqrt(1 - share) * z[:, :3] + np.sqrt(share) * z[:, 3:]
             return x - step_size * plain.gradient(0, x) + np.sqrt(2 * step_size) * z
         return kernel
 
-    found = report(make, plain, step_size=0.1, n_draws=2000, batched=True)
-    assert ("coordinates" in found) == found.differs == (share > 0.0)
-    assert share == 0.0 or abs(found["coordinates"].value - share) < 0.1
+    found = report(make, plain, step_size=0.1, n_draws=20_000, batched=True)
+    assert found["covariance"].differs == found.differs == (share > 0.0)
+    assert share == 0.0 or found["covariance"].low > 0.0 == found["covariance"].expected
 
 
 @pytest.mark.parametrize(("factor", "cause"), [
@@ -224,8 +225,7 @@ def test_noise_that_coordinates_share_in_part_is_seen_where_the_target_is_indepe
 def test_noise_that_does_not_fit_the_drift_is_seen_as_the_step_size_falls(factor, cause):
     def make(step_size):
         def kernel(seeds, x):
-            return x - step_size * g(x) + factor(step_size) * np.random.default_rng(
-                seeds[0]).normal(size=(len(seeds), 2))
+            return x - step_size * g(x) + factor(step_size) * normals(seeds, 2)
         return kernel
 
     found = report(make, PROBLEM, step_size=0.05, n_draws=20_000, batched=True)
@@ -330,7 +330,7 @@ def test_arguments_of_a_probe_that_do_not_fit_are_named(changes, words):
     ({"like": fs.FALD([0.1, 0.2])}, "must do the same in each round"),
 ])
 def test_arguments_of_a_report_that_do_not_fit_are_named(changes, words):
-    given = {"make": sgld, "problem": PROBLEM, "step_size": 0.1, "n_draws": 100} | changes
+    given = {"make": sgld, "problem": PROBLEM, "step_size": 0.1, "n_draws": 1000} | changes
     with pytest.raises(ValueError, match=words):
         report(given.pop("make"), given.pop("problem"), **given)
 

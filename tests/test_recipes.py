@@ -117,15 +117,15 @@ def test_states_of_tensors_are_read_in_any_nesting(make):
         return make(Tensor(langevin(seed, x)), Tensor(count + 1))
 
     start = make(Tensor(np.zeros(2)), Tensor(0))
-    found = probe(kernel, PROBLEM, start=start, read=lambda state: Tensor(parts(state)[0]), n_draws=200)
-    plain = probe(langevin, PROBLEM, n_draws=200)
+    found = probe(kernel, PROBLEM, start=start, read=lambda state: Tensor(parts(state)[0]), n_draws=1000)
+    plain = probe(langevin, PROBLEM, n_draws=1000)
     assert found.states.size == 3
     assert np.array_equal(found.stationary_law().cov, plain.stationary_law().cov)
 
 
 def test_a_list_of_parameters_is_a_nesting():
     found = probe(lambda seed, state: [Tensor(one) for one in langevin(seed, np.stack(state))], PROBLEM,
-                  start=[Tensor(0.0), Tensor(0.0)], read=np.stack, n_draws=200)
+                  start=[Tensor(0.0), Tensor(0.0)], read=np.stack, n_draws=1000)
     assert found.states.places == ["state[0]", "state[1]"] and found.radius < 1.0
 
 
@@ -133,8 +133,8 @@ def test_other_doors_take_tensors():
     def together(seeds, x):
         return Tensor(np.stack([langevin(seed, x) for seed in seeds.tolist()]))
 
-    batched = probe(together, PROBLEM, batched=True, n_draws=200)
-    assert np.array_equal(batched.draws, probe(langevin, PROBLEM, n_draws=200).draws)
+    batched = probe(together, PROBLEM, batched=True, n_draws=1000)
+    assert np.array_equal(batched.draws, probe(langevin, PROBLEM, n_draws=1000).draws)
 
     def explicit(h):
         return lambda x, z: Tensor(x - h * PROBLEM.gradient(0, x) + np.sqrt(2 * h) * z)
@@ -142,12 +142,12 @@ def test_other_doors_take_tensors():
     rule = UpdateRule(explicit, PROBLEM, 0.1, noise=Tensor(np.zeros(2)), start=Tensor)
     assert rule.stability(PROBLEM).max_step_size > 0.1
     assert not invariance(lambda seed, x: Tensor(x), PROBLEM).differs
-    assert probe(lambda seed, x: Tensor(langevin(seed, x).astype(np.float32)), PROBLEM, n_draws=200).single
+    assert probe(lambda seed, x: Tensor(langevin(seed, x).astype(np.float32)), PROBLEM, n_draws=1000).single
 
 
 def refused(words, kernel, start=None):
     with pytest.raises(ValueError, match=words):
-        probe(kernel, PROBLEM, start=start, n_draws=200)
+        probe(kernel, PROBLEM, start=start, n_draws=1000)
 
 
 def test_a_part_that_no_state_depends_on_is_to_be_left_out():
@@ -182,9 +182,9 @@ def test_a_state_that_refuses_numbers_is_named():
 
 
 def test_kernels_without_noise_have_a_report():
-    still = report(lambda step_size: lambda seed, x: x, PROBLEM, step_size=0.1, n_draws=200)
+    still = report(lambda step_size: lambda seed, x: x, PROBLEM, step_size=0.1, n_draws=1000)
     assert still["target"].differs and "The matrix is the identity" in still["target"].sentence
     with pytest.raises(theory.NoExactLaw, match="radius of its matrix is 1"):
-        probe(lambda seed, x: x, PROBLEM, n_draws=200).variance_ratio()
-    point = report(lambda step_size: lambda seed, x: 0.0 * x, PROBLEM, step_size=0.1, n_draws=200)
+        probe(lambda seed, x: x, PROBLEM, n_draws=1000).variance_ratio()
+    point = report(lambda step_size: lambda seed, x: 0.0 * x, PROBLEM, step_size=0.1, n_draws=1000)
     assert point["limit"].causes == ("no noise is added",)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,12 +15,19 @@ from .nested import Nested, asked
 DOUBLE, SINGLE = 1e-10, 3e-5
 """Relative misfit that the rounding of float64 and of float32 may leave."""
 MATRICES = 4
-"""Seeds whose matrices are compared."""
+"""Seeds whose matrices are compared entry by entry."""
+ALIKE = 400
+"""Seeds more of which one change of the state is compared."""
+DEPENDENT = 1e-7
+"""Relative size below which an entry of the state has nothing of its own."""
+TWO_ANSWERS = ("the kernel gives two answers for one seed and state; it must make its generator or key anew "
+               "of the seed at each call")
 
 
 def seeds_from(seed: int, count: int) -> np.ndarray:
-    """Distinct seeds (count,) below 2^31, as generators of all libraries take them."""
-    return 1 + (seed * 2_654_435_761) % 2**30 + np.arange(count)
+    """Distinct seeds (count,) up to 2^30, as generators of all libraries take them; far apart, for kernels
+    that make others by adding to one."""
+    return 1 + (seed * 2_654_435_761 + np.arange(count) * 668_265_263) % 2**30
 
 
 class Box:
@@ -54,29 +61,77 @@ class Box:
         return found
 
 
-def matrix_of(box: Box, seeds: np.ndarray) -> tuple[Array, float, bool]:
-    """The matrix, what rounding leaves in it, and whether it depends on the seed."""
+class Matrix(NamedTuple):
+    """A kernel's matrix as it is found.
+
+    mean : (n, n), over some seeds; sizes : (n,), by how much each entry of the state was changed
+    errors : (n, n), what the kernel's arithmetic may leave in an entry
+    rounding : float, relative misfit that it leaves; is_random : bool, other seeds have other matrices
+    """
+
+    mean: Array
+    sizes: Array
+    errors: Array
+    rounding: float
+    is_random: bool
+
+
+def matrix_of(box: Box, seeds: np.ndarray) -> Matrix:
+    """The matrix by the first few seeds, whether all have it, and what rounding leaves in it."""
     states, point, generator = box.states, box.states.values, np.random.default_rng(0)
-    first = box(seeds, point)
-    if not np.array_equal(first, box(seeds, point)):
-        raise ValueError("the kernel gives two answers for one seed and state; it must make its generator or "
-                         "key anew of the seed at each call")
-    scale = 2.0 ** np.ceil(np.log2(max(1.0, float(np.abs(first).max()), float(np.abs(point).max()))))
-    moved = np.stack([box(seeds, point + scale * e) for e in np.eye(states.size)], axis=2)
-    matrices = (moved - first[:, :, None]) / scale
-    rounding = SINGLE if box.single else DOUBLE
-    for size in (0.3, 1.0, 30.0):
-        change = size * scale * generator.standard_normal((states.size,))
-        got = box(seeds, point + change) - first
-        summed = np.abs(matrices).max(axis=0) @ np.abs(change) + np.abs(first).max()
-        off = np.abs(got - matrices @ change).max(axis=0) / max(float(summed.max()), 1e-300)
+    few, many = seeds[:MATRICES], seeds[MATRICES:MATRICES + ALIKE]
+    first = box(few, point)
+    if not np.array_equal(first, box(few, point)):
+        raise ValueError(TWO_ANSWERS)
+    sizes = _by_part(states, np.maximum(np.abs(first).max(axis=0), np.abs(point)), 1.0)
+    sizes = 2.0 ** np.ceil(np.log2(sizes))
+    moved = np.stack([box(few, point + size * e) for size, e in zip(sizes, np.eye(states.size), strict=True)],
+                     axis=2)
+    matrices = (moved - first[:, :, None]) / sizes
+    rounding, unit = (SINGLE, 2.0**-23) if box.single else (DOUBLE, 2.0**-52)
+    for size in (0.3, 1.0, 30.0, 1e3):
+        change = size * sizes * generator.standard_normal((states.size,))
+        off = _off(box, few, first, matrices, change)
         if not off.max() <= rounding:
             place = int(np.argmax(off))
             raise ValueError(f"the kernel is not affine in its state: off by {off[place]:.2g} of its size "
-                             f"at {states.place(place)}, from a change of size {size * scale:.2g}; "
-                             + _perhaps(box, matrices, place))
-    spread = float(np.abs(matrices - matrices[0]).max() / max(1e-3, float(np.abs(matrices).max())))
-    return matrices.mean(axis=0), rounding, spread > 10.0 * rounding
+                             f"at {states.place(place)}, from a change of size "
+                             f"{size * sizes[place]:.2g}; " + _perhaps(box, matrices, place))
+    mean = matrices.mean(axis=0)
+    change = sizes * generator.standard_normal((states.size,))
+    parted = np.broadcast_to(matrices[0], matrices.shape)
+    off = _off(box, few, first, parted, change).max()
+    if len(many):
+        off = max(off, _off(box, many, box(many, point), np.broadcast_to(mean, (len(many), *mean.shape)),
+                            change).max())
+    largest = np.maximum(np.abs(first).max(axis=0)[:, None], np.abs(moved).max(axis=0))
+    return Matrix(mean, sizes, 8.0 * unit * largest / sizes, rounding, bool(off > 10.0 * rounding))
+
+
+def _by_part(states: Nested, sizes: Array, least: float) -> Array:
+    """The largest size of each part of the state, of all its entries; `least` where all are 0."""
+    made = np.empty(states.size)
+    for _, part in states.parts():
+        made[part] = sizes[part].max(initial=0.0) or least
+    return made
+
+
+def _off(box: Box, seeds: np.ndarray, first: Array, matrices: Array, change: Array) -> Array:
+    """By how much answers differ from those of matrices, relative to what is added up in each part."""
+    got = box(seeds, box.states.values + change) - first
+    summed = np.abs(matrices).max(axis=0) @ np.abs(change) + np.abs(first).max(axis=0)
+    off = np.abs(got - np.einsum("kij,j->ki", matrices, change)).max(axis=0)
+    return np.asarray(off / _by_part(box.states, summed, 1e-300))
+
+
+def image_of(matrix: Array, draws: Array) -> tuple[Array, Array]:
+    """A basis (n, r) of how new states differ, by the matrix and the noise, and its left inverse."""
+    few = draws[:2 * len(matrix) + 2]
+    moved = np.concatenate([matrix, (few - few[0]).T], axis=1)
+    rows = np.maximum(np.abs(moved).max(axis=1, initial=0.0), 1e-300)
+    left, sizes, _ = np.linalg.svd(moved / rows[:, None], full_matrices=False)
+    kept = left[:, sizes > DEPENDENT * sizes.max(initial=0.0)]
+    return rows[:, None] * kept, kept.T / rows
 
 
 def _perhaps(box: Box, matrices: Array, place: int) -> str:

@@ -76,12 +76,15 @@ def gradient_causes(numbers: Mapping[str, float]) -> dict[str, float]:
     return found
 
 
-def moves_causes(low: float, high: float) -> tuple[str, ...]:
+def moves_causes(low: float, high: float, pull: float) -> tuple[str, ...]:
     """The cause of a stationary variance in this interval, as steps fall, with momenta that are drawn anew.
 
-    It is L/(L - 1): of L moves, each before its kick, only the L - 1 kicks between them count.
+    It is L/(L - 1): of L moves, each before its kick, only the L - 1 kicks between them count. `pull` is by
+    how many times step_size^2 and the curvature a call changes the state, L (L - 1)/2 there for small steps;
+    NaN where it is not known.
     """
-    known = [length for length in range(2, MOST_MOVES) if low <= length / (length - 1) <= high]
+    known = [length for length in range(2, MOST_MOVES) if low <= length / (length - 1) <= high
+             and not abs(2.0 * pull / (length * (length - 1)) - 1.0) > 0.5]
     if len(known) != 1:
         return ()  # none, or no number that would say it
     (length,) = known

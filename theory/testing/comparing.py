@@ -20,6 +20,8 @@ from .rules import Seen, UpdateRule
 NEARLY = 1e-3
 """Relative width in which a factor of the gradient is taken for a known one, where nothing is random."""
 
+SEEN = 1e-4
+"""Relative size of a deviation of the matrix from which on causes of its form are named."""
 SPREAD = "standard deviation of the noise"
 """A finding's name in a picture."""
 
@@ -76,12 +78,12 @@ def _of_matrix(found: Probe, problem: Any, like: Any, wanted: Seen, same: Match,
         share = float((mine * wanted.deviation).sum()) / max(size, 1e-300)
         rest = np.abs(mine - share * wanted.deviation).max() / max(np.abs(wanted.deviation).max(), 1e-300)
         if rest <= NEARLY:
-            factor, told = share, f"it changes the state {share:.4g} times as much"
+            factor, told = share, f"it changes the state {share:.6g} times as much"
             width = NEARLY * abs(share) + rest
             causes += named(known, share, share - width, share + width)
         causes += _structural(mine, wanted.deviation, found)
     for place, part in found.states.parts():
-        lost = np.abs(found.matrix[:, part]).max(initial=0.0) <= found.rounding
+        lost = (np.abs(found.matrix[:, part]) <= found.errors[:, part]).all()
         if lost and len(mine) < len(wanted.deviation):
             causes.append(f"{place} is forgotten at each call")
     if not causes:
@@ -102,12 +104,13 @@ def _structural(mine: Array, wanted: Array, found: Probe) -> list[str]:
     if np.abs(mine[v] - wanted[v]).max() <= near:
         gained = momentum - np.concatenate([0.0 * unit, unit], axis=1)
         step = float(((wanted[x] - mine[x]) * gained).sum() / max((gained**2).sum(), 1e-300))
-        if step and np.abs(wanted[x] - mine[x] - step * gained).max() <= near:
+        if abs(step) > SEEN * size and np.abs(wanted[x] - mine[x] - step * gained).max() <= near:
             causes.append("the position moves with the old velocity")
     forces = np.linalg.inv(found.target.cov) @ (mine[x] + np.eye(2 * dim)[x])
     missing = mine[v] - wanted[v]
     kick = float((missing * forces).sum() / max((forces**2).sum(), 1e-300))
-    if np.abs(mine[x] - wanted[x]).max() <= near and np.abs(missing - kick * forces).max() <= near and kick:
+    alone = np.abs(mine[x] - wanted[x]).max() <= near and np.abs(missing - kick * forces).max() <= near
+    if alone and abs(kick) * np.abs(forces).max() > SEEN * size:
         causes.append("the last kick of the momentum is lost")
     return causes
 

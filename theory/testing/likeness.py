@@ -22,6 +22,8 @@ from .rules import Seen, UpdateRule, influences
 
 SINGLE_NUMBERS = 2e-6
 """Relative misfit that a parameter in float32 leaves."""
+MOST_LEFT = 0.02
+"""Share of a change that rounding may hide."""
 NONE = 1e-9
 """Relative size below which a direction has no noise."""
 
@@ -127,10 +129,20 @@ def _base(found: Probe, wanted: Seen, into: Array) -> Array:
 
 def tolerance(found: Probe, wanted: Seen) -> float:
     """The largest `Match.misfit` that rounding leaves of a small change: that of a kernel, and of numbers
-    that it holds in float32."""
-    size = max(1.0, float(np.abs(found.matrix).max()))
-    return max(SINGLE_NUMBERS,
-               10.0 * found.rounding * size / max(float(np.abs(wanted.deviation).max(initial=0.0)), 1e-6))
+    that it holds in float32.
+
+    Raises
+    ------
+    ValueError
+        Where it leaves no more than noise of the change.
+    """
+    size = float(np.abs(wanted.deviation).max(initial=0.0))
+    left = found.blur / max(size, 1e-300)
+    if left > MOST_LEFT:
+        told = f"{found.single} is in float32 or less, and " if found.single else ""
+        raise ValueError(f"{told}a call changes the state by {size:.2g} of itself, of which rounding leaves "
+                         f"too little: let the kernel compute in float64, or with a larger step_size")
+    return max(SINGLE_NUMBERS, left)
 
 
 @dataclass(frozen=True, eq=False)

@@ -147,9 +147,9 @@ class Nested:
         found = [(place, given[place]) for place in self.places]
         for (place, one), wanted in zip(found, self.shapes, strict=True):
             if one.shape[stacked:] != wanted or (stacked and not one.ndim):
-                what = ("it must have the number of seeds and then" if stacked else
-                        "of noise as it was given it must keep")
-                raise ValueError(f"the new {place} has shape {one.shape}; {what} that of start, {wanted}")
+                wanted_shape = f"(number of seeds, *{wanted})" if stacked else f"{wanted}"
+                raise ValueError(f"the new {place} has shape {one.shape}; it must be {wanted_shape}, as "
+                                 "start has it")
         if stacked:
             return np.concatenate([one.reshape(len(one), -1) for _, one in found], axis=1)
         return np.concatenate([one.ravel() for _, one in found] or [np.zeros(0)])

@@ -23,7 +23,7 @@ from fedsim.settings.validation import Array, flag, fraction, shown, such, whole
 
 from ..exact.affine import AffineMap, NoExactLaw
 from .affine_step import affine_view
-from .black_box import MATRICES, Box, matrix_of, seeds_from
+from .black_box import MATRICES, TWO_ANSWERS, Box, image_of, matrix_of, seeds_from
 from .nested import Nested, asked, leaves
 from .random_rounds import RandomRounds
 from .rules import influences
@@ -33,8 +33,8 @@ LEAVES = 50
 RESAMPLED = 200
 """Draws of the bootstrap."""
 MOST_DRAWS = 10_000_000
-DEPENDENT = 1e-7
-"""Relative size below which an entry of the state has nothing of its own."""
+NO_NOISE = 1e-24
+"""Variance of a noise, relative to the target's, that rounding may leave."""
 MOST = 1e100
 """Size of numbers whose squares are still numbers."""
 
@@ -63,7 +63,8 @@ class Probe:
     view : (d, n), offset : (d,)
         What of the state is compared with the target.
     rounding : float
-        Relative size of what the kernel's arithmetic leaves in the matrix.
+        Relative misfit that the kernel's arithmetic may leave; `errors` (n, n) in each entry of the matrix,
+        and `blur` in its radius.
     is_random : bool
         Other seeds have other matrices, as with minibatches: of laws mean and covariance are known.
     target : fedsim.Gaussian
@@ -89,6 +90,8 @@ class Probe:
     single: str
     states: Nested
     target: Gaussian
+    errors: Array
+    blur: float
     matrices: Any = None
     answers: Any = None
 
@@ -125,8 +128,7 @@ class Probe:
     def used(self) -> np.ndarray:
         """Numbers of the entries of the state that what is read ever depends on."""
         change = self.matrix - np.eye(len(self.matrix))
-        tiny = np.abs(change) <= 10.0 * self.rounding * np.abs(self.matrix).max()
-        return influences(np.where(tiny, 0.0, change), self.view)
+        return influences(np.where(np.abs(change) <= self.errors, 0.0, change), self.view)
 
     @cached_property
     def round(self) -> Round:
@@ -134,6 +136,12 @@ class Probe:
         square = np.ix_(self.used, self.used)
         change = self.matrix - np.eye(len(self.matrix))
         return Round(change[square][None], self.shift[self.used][None], self.noise_cov[square][None])
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether what is read has no noise in a call."""
+        return float(np.trace(self.view @ self.noise_cov @ self.view.T)) < NO_NOISE * float(
+            np.trace(self.target.cov))
 
     @cached_property
     def image(self) -> tuple[Array, Array]:
@@ -183,7 +191,7 @@ class Probe:
     def _stationary(self, means: Array, noises: Array) -> tuple[Array, Array]:
         """Means (L, d) and covariances (L, d, d) at stationarity, of means (L, n) of the new state at the
         point, and of covariances of the noise (L, n, n)."""
-        if not self.radius < 1.0 - self.rounding:
+        if not self.radius < 1.0 - self.blur:
             raise NoExactLaw("the kernel has no stationary law: the radius of its matrix is "
                              f"{self.radius:.6g}")
         rest, basis = kept(self.round)
@@ -260,6 +268,10 @@ class Probe:
         found, _ = self._by_leaf()
         return np.linalg.solve(np.linalg.cholesky(self.target.cov), (found - self.target.mean).T).T
 
+    def cov_by_leaf(self) -> Array:
+        """Stationary covariance of each block (L, d, d)."""
+        return self._by_leaf()[1]
+
     def ratio_by_leaf(self) -> Array:
         """Stationary variance over the target's, averaged over directions, of each block (L,)."""
         _, covs = self._by_leaf()
@@ -277,16 +289,6 @@ class Probe:
         Interval : (value, low, high)
         """
         return student(self.ratio_by_leaf(), fraction("level", level))
-
-
-def image_of(matrix: Array, draws: Array) -> tuple[Array, Array]:
-    """A basis (n, r) of how new states differ, by the matrix and the noise, and its left inverse."""
-    few = draws[:2 * len(matrix) + 2]
-    moved = np.concatenate([matrix, (few - few[0]).T], axis=1)
-    rows = np.maximum(np.abs(moved).max(axis=1, initial=0.0), 1e-300)
-    left, sizes, _ = np.linalg.svd(moved / rows[:, None], full_matrices=False)
-    kept = left[:, sizes > DEPENDENT * sizes.max(initial=0.0)]
-    return rows[:, None] * kept, kept.T / rows
 
 
 def student(values: Array, level: float) -> Interval:
@@ -365,19 +367,26 @@ def probe(kernel: Callable[[Any, Any], Any], problem: Problem, *, start: Any = N
     refuse_bytes(8.0 * 3 * count * states.size, f"n_draws={count} of {states.size} numbers", "ask for fewer")
     box = Box(kernel, states, flag("batched", batched))
     view, offset = affine_view(read or (lambda state: next(leaves("state", state))[1]), states, problem.dim)
+    if not view.any():
+        raise ValueError(f"read={shown(read)} must give what depends on the state")
     seeds = seeds_from(seed, count)
-    matrix, rounding, is_random = matrix_of(box, seeds[:MATRICES])
-    matrices = answers = None
+    known = matrix_of(box, seeds)
+    matrix, matrices, answers = known.mean, None, None
     point = states.values
-    if not is_random:
+    if not known.is_random:
         some = box(seeds[:2 * states.size + 2], point)
         if image_of(matrix, some)[0].shape[1] < states.size:
             point = some[0]  # what depends on other entries fits them from there on
-    if is_random:
+    if known.is_random:
         some = seeds[:max(2 * LEAVES, count // (states.size + 1))]
         answers = box(some, states.values)
-        moved = np.stack([box(some, states.values + e) for e in np.eye(states.size)], axis=2)
-        matrices = moved - answers[:, :, None]
+        moved = np.stack([box(some, states.values + size * e)
+                          for size, e in zip(known.sizes, np.eye(states.size), strict=True)], axis=2)
+        matrices = (moved - answers[:, :, None]) / known.sizes
         matrix = matrices.mean(axis=0)
-    return Probe(matrix, box(seeds, point), point, view, offset, rounding, is_random,
-                 box.single, states, problem.target(heat), matrices, answers)
+    draws = box(seeds, point)
+    if not np.array_equal(box(seeds[MATRICES - 1::-1], point)[::-1], draws[:MATRICES]):
+        raise ValueError(TWO_ANSWERS)  # by something that it remembers of other calls
+    blur = 4.0 * float((known.errors * known.sizes / known.sizes[:, None]).max())
+    return Probe(matrix, draws, point, view, offset, known.rounding, known.is_random, box.single, states,
+                 problem.target(heat), known.errors, blur, matrices, answers)

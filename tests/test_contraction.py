@@ -1,210 +1,178 @@
-"""Contraction for every client of a class: values, and chains that keep to them."""
+"""The certificate of the leapfrogs' contraction: its identity, its range, and functions beyond quadratics."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
-from sampler_zoo import de_baoab, diging_sgld, extra_sgld, scaffold_ld
 
 import fedsim as fs
 import theory
-from fedsim.samplers import declared
-from fedsim.samplers.sampler import Sampled
-from fedsim.samplers.trace import evaluate
-from theory.all_clients import Contraction, NotProved
+from theory.certificates import semidefinite
 
-RING = fs.network.ring(10)
+Contraction = theory.fa_hmc.Contraction
 
 
-def known(n_clients=10, m=1.0, L=4.0, convention="components", **more):
-    return theory.Constants(dim=1, strong_convexity=m, smoothness=L, n_clients=n_clients,
-                            convention=convention, **more)
+def fractions(rng, count):
+    return [Fraction(int(n), 64) for n in rng.integers(-300, 300, count)]
 
 
-FEDERATED, ALONE = known(4, convention="federated"), known(1, convention="global")
-TABLE = [  # found by another program, with another solver
-    (fs.DESGLD(0.02, RING), known(), 0.98), (fs.DESGLD(0.1, RING), known(), 0.9),
-    (extra_sgld(step_size=0.02, W=RING), known(), 0.98), (extra_sgld(step_size=0.05, W=RING), known(), 0.95),
-    (extra_sgld(step_size=0.1, W=RING), known(), 0.91722),
-    (diging_sgld(step_size=0.02, W=RING), known(), 0.98),
-    (diging_sgld(step_size=0.05, W=RING), known(), 0.96100),
-    (fs.DESGHMC(0.1, 4.0, RING), known(), 0.973956), (fs.DESGHMC(0.1, 8.0, RING), known(), 0.987461),
-    (fs.DESGHMC(0.2, 4.0, RING), known(), 0.949325), (fs.DESGHMC(0.1, 2.0, RING), known(), 0.95684),
-    (de_baoab(step_size=0.1, friction=4.0, W=RING), known(), 0.973164),
-    (de_baoab(step_size=0.1, friction=8.0, W=RING), known(), 0.986694),
-    (de_baoab(step_size=0.1, friction=2.0, W=RING), known(), 0.96212),
-    *((fs.FAHMC(0.5 / K, K, shared_noise=1.0), known(4, 0.1, 1.0, "federated"), rate)
-      for K, rate in ((1, 0.9875), (2, 0.98752), (3, 0.987524), (5, 0.987525))),
-    *((fs.FALD(0.1, local_steps=K), FEDERATED, 0.9**K) for K in (1, 2, 5)),
-    (fs.StaleSGLD(0.05, 1), ALONE, 0.947214), (fs.StaleSGLD(0.05, 3), ALONE, 0.939754)]
+def test_identity():
+    """c^2|z_0|^2 - |z_K|^2 - sum of what co-coercivity says, for any z_0 and w, is the form of S: exactly."""
+    rng = np.random.default_rng(1)
+    for _ in range(60):
+        m, wide, K = rng.uniform(0.01, 1.0), rng.uniform(0.1, 3.0), int(rng.integers(1, 9))
+        one = Contraction(m, m + wide, rng.uniform(0.05, 1.0) / K / math.sqrt(m + wide), K)
+        square = Fraction(one.step_size) ** 2
+        wide = Fraction(one.smoothness) - Fraction(one.strong_convexity)
+        wave, cosine = chebyshev(1 - square * Fraction(one.strong_convexity) / 2, K)
+        o = [square / 2] + [square] * (K - 1)
+        (first, *w), kept = fractions(rng, K + 1), range(K)
+        z = [cosine[j] * first - sum(o[i] * wave[j - i] * w[i] for i in range(j)) for j in range(K + 1)]
+        multipliers = [2 * cosine[K] * o[j] * wave[K - j] / cosine[j] for j in kept]
+        left = wide * (cosine[K] ** 2 * first**2 - z[K] ** 2) - sum(
+            multipliers[j] * w[j] * (wide * z[j] - w[j]) for j in kept)
+        assert left == sum(one.matrix[i][j] * w[i] * w[j] for i in kept for j in kept)
+        np.testing.assert_allclose(one.cosines, np.array(cosine[:K], dtype=float), rtol=1e-13)
+        np.testing.assert_allclose(one.reach, [float(o[j] * wave[K - j]) for j in kept], rtol=1e-12)
 
 
-@pytest.mark.parametrize("algorithm, constants, rate", TABLE)
-def test_rates_are_those_of_another_program_and_of_quadratics(algorithm, constants, rate):
-    found = theory.certify(algorithm, constants)
-    assert found.value == pytest.approx(rate, abs=1e-5) and found.verify(algorithm)
-    assert found.quadratic <= found.value
-    if not (isinstance(algorithm, de_baoab | fs.DESGHMC) and algorithm.friction == 2.0):
-        assert found.quadratic == pytest.approx(found.value, abs=3e-3)
-    assert Contraction.from_json(found.to_json()).verify(algorithm)
+def chebyshev(a, K):
+    """sin(n phi)/sin(phi) and cos(n phi), n <= K, at cos(phi) = a."""
+    wave, cosine = [Fraction(0), Fraction(1)], [Fraction(1), a]
+    for _ in range(K - 1):
+        wave.append(2 * a * wave[-1] - wave[-2])
+        cosine.append(2 * a * cosine[-1] - cosine[-2])
+    return wave, cosine
 
 
-def test_closed_forms():
-    """DE-SGLD contracts by the largest |w - eta h|; FA-LD and SCAFFOLD by powers of 1 - eta m."""
-    for eta in (0.05, 0.12, 0.16):
-        closed = max(1 - eta, 1 / 3 + 4 * eta)
-        assert theory.certify(fs.DESGLD(eta, RING), known()).value == pytest.approx(closed, abs=1e-5)
-    with pytest.raises(NotProved, match=r"does not contract for quadratic clients.* 1\.00667"):
-        theory.certify(fs.DESGLD(0.505 / 3, RING), known())
-    weighted = known(4, convention="federated", weights=[0.1, 0.2, 0.3, 0.4])
-    assert theory.certify(fs.FALD(0.1, local_steps=3), weighted).value == pytest.approx(0.729, abs=1e-5)
-    assert theory.certify(scaffold_ld(step_size=0.02, local_steps=5), FEDERATED).value == pytest.approx(
-        0.98**5, abs=1e-5)
+def test_the_recursion_of_signs_against_elimination_in_fractions():
+    """The same answer as LDL' of S: at random, and on the neighbouring doubles of every limit."""
+    rng = np.random.default_rng(3)
+    seen = {True: 0, False: 0}
+    for _ in range(60):
+        K, kappa = int(rng.integers(1, 6)), 10 ** rng.uniform(0.01, 3)
+        inside, outside = 1.0 / K, 2.5 / K
+        while np.nextafter(inside, outside) != outside:
+            middle = 0.5 * (inside + outside)
+            held = Contraction(1.0 / kappa, 1.0, middle, K).certified
+            inside, outside = (middle, outside) if held else (inside, middle)
+        for step in (rng.uniform(1.0, 2.5) / K, inside, outside):
+            one = Contraction(1.0 / kappa, 1.0, step, K)
+            if K * one.angle < 0.5 * math.pi - 1e-9:
+                assert semidefinite(one.matrix).holds == one.certified == (one.margin >= 0.0)
+                seen[one.certified] += 1
+    assert min(seen.values()) > 60
 
 
-class Numbers:
-    """A round in numbers: clients (N,), gradients of any kind, the same noise from the same seed."""
-
-    def __init__(self, state, gradient, weights, seed):
-        self.values, self.gradient, self.weights = state, gradient, weights
-        self.draws = np.random.default_rng(seed)
-
-    def state(self, part):
-        return self.values[part]
-
-    def noise(self, number, common):
-        n = len(self.weights)
-        return np.full(n, self.draws.normal()) if common else self.draws.normal(size=n)
-
-    def lin(self, terms):
-        return sum((np.asarray(c)[0] if np.ndim(c) else c) * value for value, c in terms)
-
-    def grad(self, number, at):
-        return self.gradient(at)
-
-    def mix(self, matrices, of):
-        return matrices[0] @ of
-
-    def mean(self, shares, of):
-        return np.full(len(of), self.weights @ of)
-
-    def loop(self, number, body, begin):
-        values = [0.0 if one is None else one for one in begin]
-        for _ in range(body.turns):
-            values = evaluate(body.nodes, body.outputs, self, values)
-        return values
+@pytest.mark.parametrize("kappa", [1.1, 3.0, 4.0, 100.0, 1e6])
+def test_one_leapfrog_is_decided_to_the_last_double(kappa):
+    """For K = 1 the limit is eta^2/2 <= 2/(L + m): what is one double beyond is refused."""
+    root = 2.0 / math.sqrt(1.0 + kappa)
+    for ulps in range(-4, 5):
+        eta = root + ulps * math.ulp(root)
+        assert Contraction(1.0, kappa, eta, 1).certified == (Fraction(eta) ** 2 * (Fraction(kappa) + 1) <= 4)
+    assert not Contraction(1.0, kappa, root * (1.0 + 3e-14), 1).certified
+    assert Contraction(1.0, kappa, root * (1.0 - 3e-14), 1).certified
 
 
-def size(found, gaps):
-    """sum_j z_j'P_j z_j of differences {part: (N,)}."""
-    n = found.n_clients
-    if found.rounds.network is None:
-        vectors, values = np.linalg.svd(np.ones((n, 1)))[0], [1.0, *[None] * (n - 1)]
-    else:
-        values, vectors = np.linalg.eigh(np.array(found.rounds.network, dtype=float))
-        values, vectors = [*values[::-1]], vectors[:, ::-1]
-    total = 0.0
-    for number in range(n):
-        centres = [None if one.at is None else float(one.at.centre) for one in found.modes]
-        mode = 0 if number == 0 else 1 if values[number] is None else 1 + int(
-            np.argmin(np.abs(np.array(centres[1:]) - values[number])))
-        parts = found.rounds.consensus.parts if mode == 0 else found.rounds.rest.parts
-        if not parts:
-            continue
-        z = np.array([vectors[:, number] @ gaps[part] for part in parts])
-        T = np.array(found.modes[mode].kept.basis, dtype=float).reshape(-1, len(parts))
-        a = T @ z / (T**2).sum(axis=1)
-        assert np.abs(z - a @ T).max() < 1e-9 * (1 + np.abs(z).max())  # what is conserved agrees
-        total += a @ np.array(found.modes[mode].form, dtype=float).reshape(len(T), len(T)) @ a
-    return total
+def test_the_limit_itself_is_within():
+    for power in (-200, -3, 0, 3, 200):  # eta^2 (L + m) = 4
+        step, m, L = math.ldexp(1.0, power), math.ldexp(1.0, -2 * power), math.ldexp(3.0, -2 * power)
+        at = Contraction(m, L, step, 1)
+        assert (at.certified, at.margin, at.reason) == (True, 0.0, "")
+        assert semidefinite(at.matrix).holds
+        beyond = Contraction(m, np.nextafter(L, np.inf), step, 1)
+        assert not beyond.certified and -1e-14 < beyond.margin < 0.0
+        assert beyond.reason == "is not certified"
+    assert not Contraction(1.0, 1.0, math.ldexp(1.0, 600), 1).certified
+    for L in (2.0, 3.0):  # cos(phi) is 0
+        assert not Contraction(2.0, L, 1.0, 1).certified and Contraction(2.0, L, 1.0, 1).margin == -1.0
+    assert not Contraction(1.0, 1e308, 1e3, 1).certified
+    assert Contraction(1e-308, 1.0, 1e-200, 5).certified
+    assert Contraction(1.0 + 1e-13, 1.0, 0.3, 5).certified  # m above L by rounding
 
 
-def kinds(rng, n, m, L):
-    """Gradients of clients in the class that are not affine."""
-    shift, gain = rng.normal(0.0, 2.0, n), rng.uniform(0.2, 1.0, n) * (L - m)
-    yield lambda x: m * x + gain * np.tanh(x - shift)
-    yield lambda x: m * x + (L - m) * np.maximum(x - shift, 0.0)
-    yield lambda x: np.where(x > shift, L, m) * (x - shift) + m * shift
-    yield lambda x: np.where(np.arange(n) % 2, L, m) * (x - shift)
+def test_all_lengths_are_decided():
+    for K in (200, 2000):
+        assert Contraction(0.01, 1.0, 2.38 / K, K).certified
+        assert not Contraction(0.01, 1.0, 2.40 / K, K).certified
+    with pytest.raises(ValueError, match="leapfrog_steps=13 must be at most 12"):
+        _ = Contraction(0.01, 1.0, 0.01, 13).matrix
+    with pytest.raises(ValueError, match=r"must leave all cos\(j phi\) positive"):
+        _ = Contraction(1.0, 1.0, 1.0, 2).matrix
 
 
-def round_of(algorithm, n, state, gradient, seed):
-    told = algorithm if isinstance(algorithm, Sampled) else declared(algorithm)
-    trace = told.trace(fs.Quadratic(np.ones(n), np.zeros((n, 1))))
-    new = evaluate(trace.nodes, trace.out, Numbers(state, gradient, trace.weights, seed))
-    return dict(zip(trace.names, new, strict=True))
+def test_what_no_precision_decides_is_computed_and_not_certified(monkeypatch):
+    """Up to 12 leapfrogs fractions decide then; beyond nothing does, and no bound is made of it."""
+    monkeypatch.setattr(theory.certificates.enclosures, "PRECISIONS", (4,))
+    assert Contraction(0.1, 1.0, 1.0 / 12, 12).certified
+    assert not Contraction(0.1, 1.0, 2.5 / 8, 8).certified
+    one = Contraction(0.1, 1.0, 0.1, 13)
+    assert not one.certified and one.margin < 0.0 and "computed, not certified" in one.reason
+    problem, algorithm = fs.Quadratic([0.1, 1.0], [[0.0], [1.0]]), fs.FAHMC(0.1, leapfrog_steps=13)
+    with pytest.raises(theory.fa_hmc.NotCertified, match="computed, not certified"):
+        theory.examine("fa_hmc.w2_recursion", problem, algorithm, n_rounds=2)
 
 
-@pytest.mark.parametrize("number", range(8))
-def test_chains_on_clients_of_all_kinds_come_together_as_proved(number):
-    """In the certificate's own norm every round, and so all of them."""
-    rng = np.random.default_rng(number)
-    m, L = 1.0, rng.uniform(2.0, 10.0)
-    n = int(rng.integers(3, 8))
-    W = 0.5 * (np.eye(n) + fs.network.ring(n))
-    eta = rng.uniform(0.2, 0.8) / L
-    algorithms = [fs.DESGLD(eta, W), extra_sgld(step_size=eta, W=W), diging_sgld(step_size=0.2 * eta, W=W),
-                  fs.DESGHMC(np.sqrt(0.1 * eta), 3 * np.sqrt(L), W),
-                  de_baoab(step_size=np.sqrt(0.1 * eta), friction=3 * np.sqrt(L), W=W),
-                  fs.FALD(eta, local_steps=3), fs.FAHMC(0.3 * eta, 3, shared_noise=0.5)]
-    tried = tight = 0
-    for algorithm in algorithms:
-        federated = isinstance(algorithm, fs.FALD | fs.FAHMC)
-        try:
-            found = theory.certify(algorithm, known(n, m, L, "federated" if federated else "components"))
-        except NotProved as error:
-            assert "may contract" in str(error) or "does not contract" in str(error)
-            continue
-        parts = found.rounds.consensus.parts
-        for gradient in kinds(rng, n, m, L):
-            chains = []
-            for begin in rng.normal(0.0, 5.0, (2, n)):
-                first = np.full(n, begin.mean()) if federated else begin
-                chains.append({part: first if part == "x" else np.zeros(n) for part in parts})
-            for turn in range(15):
-                before = size(found, {part: chains[0][part] - chains[1][part] for part in parts})
-                chains = [round_of(algorithm, n, chain, gradient, turn) for chain in chains]
-                after = size(found, {part: chains[0][part] - chains[1][part] for part in parts})
-                assert after <= found.value**2 * before * (1 + 1e-9) + 1e-20
-                tight = max(tight, after / (found.value**2 * before + 1e-300))
-            tried += 1
-    assert tried >= 12 and tight > 0.8  # a rate twice too large would be seen
+@pytest.mark.parametrize(("m", "K", "X", "square"), [(0.1, 3, 1.0, 0.90320254), (0.5, 5, 0.5, 0.88007442)])
+def test_values_of_semidefinite_programs(m, K, X, square):
+    """The largest contraction that a program over all functions of the class finds."""
+    one = Contraction(m, 1.0, X / K, K)
+    assert one.certified and one.factor**2 == pytest.approx(square, abs=1e-8)
+    assert one.lost == pytest.approx(1.0 - square, abs=1e-8)
 
 
-def test_clients_with_curvatures_of_their_own_and_directed_networks():
-    own = [[1.0, 2.0], [1.4, 2.6], [1.7, 3.3], [2.0, 4.0]]
-    found = theory.certify(fs.DESGLD(0.05, fs.network.ring(4)), known(4), curvatures=own)
-    everyone = theory.certify(fs.DESGLD(0.05, fs.network.ring(4)), known(4))
-    assert found.quadratic <= found.value < everyone.value - 0.02 and found.by_client
-    directed = 0.5 * (np.eye(4) + np.roll(np.eye(4), 1, axis=1))
-
-    @fs.sampler(follows="components")
-    def one_way(x, *, step_size, W):
-        from fedsim.samplers import grad, noise, sqrt
-        return W @ x - step_size * grad(x) + sqrt(2 * step_size) * noise()
-
-    found = theory.certify(one_way(step_size=0.05, W=directed), known(4))
-    assert found.by_client and found.value == pytest.approx(0.95, abs=2e-5)
-    assert Contraction.from_json(found.to_json()).verify(one_way(step_size=0.05, W=directed))
-    with pytest.raises(ValueError, match="at most 12"):
-        theory.certify(fs.DESGLD(0.05, fs.network.ring(13)), known(13), curvatures=[[1, 2]] + [[1, 3]] * 12)
-    with pytest.raises(NotProved, match="symmetric"):
-        theory.certify(one_way(step_size=0.05, W=0.5 * (np.eye(13) + np.roll(np.eye(13), 1, 1))), known(13))
+@pytest.mark.parametrize(("kappa", "reach"), [
+    (1.1, (1.4475, 1.5671, 1.5899, 1.6016, 1.6078)), (4, (1.7889, 1.9884, 2.0229, 2.0399, 2.0487)),
+    (100, (1.9901, 2.2929, 2.3448, 2.3711, 2.3849)), (1e6, (2.0000, 2.3094, 2.3626, 2.3896, 2.4039))])
+def test_range(kappa, reach):
+    """Certified up to here, in units of 1/sqrt(L), at all shorter lengths, and not beyond; m = L always."""
+    for K, longest in zip((1, 2, 3, 5, 20), reach, strict=True):
+        for share in np.linspace(0.02, 0.9999, 25):
+            assert Contraction(1.0 / kappa, 1.0, share * longest / K, K).certified
+        assert not Contraction(1.0 / kappa, 1.0, 1.0001 * longest / K, K).certified
+    assert Contraction(1.0, 1.0, 0.3, 5).certified
 
 
-def test_all_networks_between_two_eigenvalues():
-    found = theory.certify(fs.DESGLD(0.05, RING), known(), eigenvalues=(-0.4, 0.9))
-    assert found.value == pytest.approx(0.95, abs=1e-5) and len(found.modes) == 2
-    assert found.verify(fs.DESGLD(0.05, fs.network.complete(10)))
-    with pytest.raises(NotProved, match="not between those of this certificate"):
-        found.verify(fs.DESGLD(0.05, 0.9 * np.eye(10) + 0.1 * RING))
-    again = Contraction.from_json(found.to_json())
-    assert again.verify() and again.between == found.between
-    with pytest.raises(NotProved, match="may contract all the same"):  # products of two such rounds grow
-        theory.certify(extra_sgld(step_size=0.05, W=RING), known(), eigenvalues=(-1 / 3, 0.88))
-    found = theory.certify(diging_sgld(step_size=0.02, W=RING), known(), eigenvalues=(-0.34, 0.88))
-    assert theory.certify(diging_sgld(step_size=0.02, W=RING), known()).value < found.value < 0.981
+def leapfrogs(slope, x, p, eta, K):
+    x, p = np.array(x), np.array(p)
+    for _ in range(K):
+        p = p - 0.5 * eta * slope(x)
+        x = x + eta * p
+        p = p - 0.5 * eta * slope(x)
+    return x
 
 
-def test_many_clients_take_no_longer_than_their_eigenvalues():
-    found = theory.certify(extra_sgld(step_size=0.05, W=fs.network.ring(50)), known(50))
-    assert len(found.modes) == 26 and sum(one.at.multiplicity for one in found.modes[1:]) == 49
-    assert found.quadratic <= found.value <= found.quadratic + 1e-5
+def test_ridges():
+    """Pairs of chains of log cosh along random directions contract at least so fast; quadratics attain it."""
+    rng = np.random.default_rng(2)
+    largest = 0.0
+    for _ in range(60):
+        m, wide, K = 10 ** rng.uniform(-2, 0), 10 ** rng.uniform(-1, 1), int(rng.integers(1, 7))
+        one = Contraction(m, m + wide, rng.uniform(0.1, 1.4) / K / math.sqrt(m + wide), K)
+        assert one.certified
+        directions = rng.standard_normal((4, 3))
+        directions *= math.sqrt(wide / 4) / np.linalg.norm(directions, axis=1, keepdims=True)
+        bend = 10 ** rng.uniform(-1, 1, 4)
+
+        def slope(x, a=directions, t=bend, m=m):
+            return m * x + (np.tanh(x @ a.T / t) * t) @ a
+
+        x, y, p = (10 ** rng.uniform(-1, 1) * rng.standard_normal((200, 3)) for _ in range(3))
+        apart = np.linalg.norm(leapfrogs(slope, x, p, one.step_size, K)
+                               - leapfrogs(slope, y, p, one.step_size, K), axis=1)
+        largest = max(largest, (apart / np.linalg.norm(x - y, axis=1)).max() / one.factor)
+    assert largest <= 1.0 + 1e-10
+    one = Contraction(0.3, 2.0, 0.2, 4)
+    flat = leapfrogs(lambda x: 0.3 * x, np.ones(1), np.zeros(1), 0.2, 4)
+    assert flat[0] == pytest.approx(one.factor, rel=1e-13)
+
+
+def test_bad_input():
+    with pytest.raises(ValueError, match="strong_convexity=2 must be at most smoothness=1"):
+        Contraction(2.0, 1.0, 0.1, 3)
+    with pytest.raises(ValueError, match="leapfrog_steps"):
+        Contraction(1.0, 1.0, 0.1, 0)

@@ -33,6 +33,7 @@ FAST = {
         "vector": ("matrix", "modes"),
     },
     "theory": {
+        "all_clients": ("every_client::test_closed_forms",),
         "certificates": ("certificates",),
         "de_sghmc": ("theorems_decentralized_by_hand",),
         "de_sgld": ("theorems_decentralized_by_hand",),

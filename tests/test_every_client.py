@@ -1,4 +1,4 @@
-"""Contraction for every client of a class: values, and chains that keep to them."""
+"""ContractionCertificate for every client of a class: values, and chains that keep to them."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ import theory
 from fedsim.samplers import declared
 from fedsim.samplers.sampler import Sampled
 from fedsim.samplers.trace import evaluate
-from theory.all_clients import Contraction, NotProved
+from theory.all_clients import ContractionCertificate, NotProved
 
 RING = fs.network.ring(10)
 
@@ -44,7 +44,7 @@ def test_rates_are_those_of_another_program_and_of_quadratics(algorithm, constan
     assert found.quadratic <= found.value
     if not (isinstance(algorithm, de_baoab | fs.DESGHMC) and algorithm.friction == 2.0):
         assert found.quadratic == pytest.approx(found.value, abs=3e-3)
-    assert Contraction.from_json(found.to_json()).verify(algorithm)
+    assert ContractionCertificate.from_json(found.to_json()).verify(algorithm)
 
 
 def test_closed_forms():
@@ -183,7 +183,7 @@ def test_clients_with_curvatures_of_their_own_and_directed_networks():
 
     found = theory.certify(one_way(step_size=0.05, W=directed), known(4))
     assert found.by_client and found.value == pytest.approx(0.95, abs=2e-5)
-    assert Contraction.from_json(found.to_json()).verify(one_way(step_size=0.05, W=directed))
+    assert ContractionCertificate.from_json(found.to_json()).verify(one_way(step_size=0.05, W=directed))
     with pytest.raises(ValueError, match="at most 12"):
         theory.certify(fs.DESGLD(0.05, fs.network.ring(13)), known(13), curvatures=[[1, 2]] + [[1, 3]] * 12)
     with pytest.raises(NotProved, match="symmetric"):
@@ -196,7 +196,7 @@ def test_all_networks_between_two_eigenvalues():
     assert found.verify(fs.DESGLD(0.05, fs.network.complete(10)))
     with pytest.raises(NotProved, match="not between those of this certificate"):
         found.verify(fs.DESGLD(0.05, 0.9 * np.eye(10) + 0.1 * RING))
-    again = Contraction.from_json(found.to_json())
+    again = ContractionCertificate.from_json(found.to_json())
     assert again.verify() and again.between == found.between
     with pytest.raises(NotProved, match="may contract all the same"):  # products of two such rounds grow
         theory.certify(extra_sgld(step_size=0.05, W=RING), known(), eigenvalues=(-1 / 3, 0.88))

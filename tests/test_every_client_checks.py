@@ -13,7 +13,7 @@ from sampler_zoo import diging_sgld, extra_sgld
 import fedsim as fs
 import theory
 from fedsim.samplers import grad, noise, past, sqrt
-from theory.all_clients import Contraction, NotProved
+from theory.all_clients import ContractionCertificate, NotProved
 from theory.all_clients.inequality import Kept, kept, mode_tables, refuse_kept
 from theory.all_clients.spectra import affine, components, eigenvalues, exact
 
@@ -138,7 +138,7 @@ def changed(plain, path, value):
     for key in path[:-1]:
         at = at[key]
     at[path[-1]] = value
-    return Contraction.from_json(json.dumps(made))
+    return ContractionCertificate.from_json(json.dumps(made))
 
 
 def test_a_certificate_with_one_changed_number_is_refused(extra):
@@ -236,7 +236,7 @@ def test_bad_arguments_are_named(monkeypatch, extra):
     for text in ("", "{}", "[1]", extra.to_json().replace("contraction certificate", "x"),
                  extra.to_json().replace('"multipliers"', '"others"')):
         with pytest.raises(ValueError, match="must be a certificate"):
-            Contraction.from_json(text)
+            ContractionCertificate.from_json(text)
     monkeypatch.setitem(sys.modules, "clarabel", None)
     assert extra.verify()  # which needs no solver
     with pytest.raises(ImportError, match=r"fedsim-theory\[sdp\]"):

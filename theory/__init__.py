@@ -34,9 +34,10 @@ if _typing.TYPE_CHECKING:  # type checkers and editors cannot follow the loop ab
 
 __all__ = [
     "Assumption", "Bound", "Constants", "Erratum", "Evidence", "NoExactLaw", "Plan", "PrecisionWarning",
-    "Theorem", "Verdict", "catalogue", "check", "cite", "compare_algorithms", "constants", "errata",
-    "errata_frame", "exact", "exact_law", "examine", "papers", "plan", "privacy", "quantities", "remarks",
-    "remarks_frame", "scoreboard", "stationary_law", "sweep", "testing", "theorems", "tuning", "worst_case",
+    "Theorem", "Verdict", "all_clients", "catalogue", "certify", "check", "cite", "compare_algorithms",
+    "constants", "errata", "errata_frame", "exact", "exact_law", "examine", "papers", "plan", "privacy",
+    "quantities", "remarks", "remarks_frame", "scoreboard", "stationary_law", "sweep", "testing", "theorems",
+    "tuning", "worst_case",
 ]
 
 _papers = tuple(found.name for found in _pkgutil.iter_modules(__path__))
@@ -61,6 +62,7 @@ _ELSEWHERE = {name: f"fedsim.{name}" for name in _fedsim.__all__} | {
 
 if not _typing.TYPE_CHECKING:  # for checkers a name that is not there stays a mistake
     __getattr__ = _missing_attribute(__name__, (*__all__, *_papers), _ELSEWHERE)
-    for _module in (exact, privacy, testing, tuning, worst_case, de_sghmc, de_sgld, fa_hmc, fa_ld, stale):
+    for _module in (all_clients, exact, privacy, testing, tuning, worst_case, de_sghmc, de_sgld, fa_hmc,
+                    fa_ld, stale):
         _known = [one for one in vars(_module) if one[0] != "_"]
         _module.__getattr__ = _missing_attribute(_module.__name__, _known)

@@ -5,7 +5,7 @@ fractions.
 """
 
 from .certifying import certify
-from .contraction import Contraction
+from .contraction import ContractionCertificate
 from .spectra import NotProved
 
-__all__ = ["Contraction", "NotProved", "certify"]
+__all__ = ["ContractionCertificate", "NotProved", "certify"]

@@ -14,7 +14,7 @@ from fedsim.samplers.sampler import Sampled
 from fedsim.settings.validation import array, instance, one_of, shape, shown
 
 from ..facts import Constants
-from .contraction import Contraction, ModeProof, round_of, sides_of, system_of, tables_at
+from .contraction import ContractionCertificate, ModeProof, round_of, sides_of, system_of, tables_at
 from .finding import Solution, in_doubles, smallest_rate, solved
 from .inequality import Kept, kept, reduced
 from .quadratics import slowest
@@ -35,7 +35,7 @@ MOST_CLIENTS = 12
 
 
 def certify(algorithm: Any, constants: Constants, what: str = "contraction", *, curvatures: Any = None,
-            eigenvalues: Any = None) -> Contraction:
+            eigenvalues: Any = None) -> ContractionCertificate:
     """Prove, for all clients of a class, how fast two chains with common noise come together.
 
     Quadratic forms of the differences, one for each eigenvalue of the network, are looked for by a solver of
@@ -59,7 +59,7 @@ def certify(algorithm: Any, constants: Constants, what: str = "contraction", *, 
 
     Returns
     -------
-    Contraction
+    ContractionCertificate
         Verified.
 
     Raises
@@ -106,8 +106,8 @@ def certify(algorithm: Any, constants: Constants, what: str = "contraction", *, 
             raise ValueError(f"eigenvalues={shown(eigenvalues)} must be None: the round mixes by no matrix")
         rounds = rounds._replace(network=None)
     weights = tuple(map(Fraction, constants.weights.tolist()))
-    empty = Contraction(shown(algorithm), Fraction(1), 1.0, 0.0, own, weights, rounds, (), (), between,
-                        by_client, 0.0)
+    empty = ContractionCertificate(shown(algorithm), Fraction(1), 1.0, 0.0, own, weights, rounds, (), (),
+                                   between, by_client, 0.0)
     return replace(_found(empty), seconds=time.process_time() - began)
 
 
@@ -149,7 +149,7 @@ def _places(rounds: Traced, between: tuple[Fraction, Fraction] | None) -> list[E
     return places
 
 
-def _found(empty: Contraction) -> Contraction:
+def _found(empty: ContractionCertificate) -> ContractionCertificate:
     """The same with the smallest rate that is found, and its proof."""
     places = _places(empty.rounds, empty.between)
     systems = [system_of(empty.rounds, number) for number in range(len(places))]

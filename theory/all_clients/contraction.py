@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fedsim.pickles import keep_function, made
 from fedsim.problems.quadratic import Quadratic
 from fedsim.samplers.declarations import declared
 from fedsim.samplers.sampler import Sampled
@@ -33,7 +34,7 @@ class ModeProof(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Contraction:
+class ContractionCertificate:
     """A proved rate: sum_j z_j'P_j z_j of two chains with the same noise falls by rate^2 in every round.
 
     z_j are the differences of all the state in mode j of the network. It holds for all clients whose
@@ -75,7 +76,7 @@ class Contraction:
     >>> known = theory.Constants(dim=1, strong_convexity=1.0, smoothness=4.0, n_clients=10,
     ...                          convention="components")
     >>> found = theory.certify(algorithm, known)
-    >>> isinstance(found, theory.all_clients.Contraction), found.verify(), round(found.value, 5)
+    >>> isinstance(found, theory.all_clients.ContractionCertificate), found.verify(), round(found.value, 5)
     (True, True, 0.9)
     """
 
@@ -167,6 +168,9 @@ class Contraction:
         if own != self.rounds:
             raise NotProved(f"the round of {shown(algorithm)} is not the one of this certificate")
 
+    def __reduce__(self) -> Any:
+        return made, ("theory.all_clients.ContractionCertificate", self.to_json())
+
     def to_latex(self) -> str:
         """The inequality with its matrices, for an appendix."""
         return latex(self)
@@ -176,7 +180,7 @@ class Contraction:
         return json.dumps(to_plain(self), indent=1)
 
     @classmethod
-    def from_json(cls, text: str) -> Contraction:
+    def from_json(cls, text: str) -> ContractionCertificate:
         """The certificate that `to_json` wrote; what it says is believed once `verify` has been called.
 
         Raises
@@ -192,7 +196,12 @@ class Contraction:
     __repr__ = __str__
 
 
-def _refuse_class(found: Contraction) -> None:
+@keep_function("theory.all_clients.ContractionCertificate")
+def _unpickled(text: str) -> ContractionCertificate:
+    return ContractionCertificate.from_json(text)
+
+
+def _refuse_class(found: ContractionCertificate) -> None:
     if not 0 < found.rate < 1:
         raise NotProved(f"rate={shown(found.rate)} must be between 0 and 1")
     if len(found.curvatures) != len(found.weights) or any(not 0 < m <= L for m, L in found.curvatures):
@@ -203,7 +212,7 @@ def _refuse_class(found: Contraction) -> None:
         raise NotProved("weights must be greater than 0")
 
 
-def _refuse_eigenvalues(found: Contraction) -> None:
+def _refuse_eigenvalues(found: ContractionCertificate) -> None:
     """Raise NotProved unless the modes are that of ones and one for every other eigenvalue of the network."""
     rounds, rest = found.rounds, [one.at for one in found.modes[1:]]
     if not found.modes or found.modes[0].at is not None:

@@ -11,9 +11,9 @@ from layout import PACKAGES, ROOT, imports_of, name_of, rooms, shown, sources, t
 FLOORS = ("old_names", "pickles", "hints", "fingerprints", "equality", "settings", "vector", "random",
           "interfaces", "provenance", "laws", "data", "problems", "stability", "samplers", "algorithms",
           "engine", "explaining")
-THEORY = ("float_range", "exact", "facts", "declare", "judge", "certificates", "all_clients", "recursions", "tuning",
-          "theorem_parts", "rates", "testing", "fa_ld", "fa_hmc", "stale", "decentralized", "de_sgld",
-          "de_sghmc", "privacy", "worst_case")
+THEORY = ("float_range", "exact", "facts", "declare", "judge", "certificates", "all_clients", "recursions",
+          "tuning", "theorem_parts", "rates", "testing", "fa_ld", "fa_hmc", "stale", "decentralized",
+          "de_sgld", "de_sghmc", "privacy", "worst_case")
 """The rooms of fedsim and of theory from the ground up: each imports only those before it."""
 
 

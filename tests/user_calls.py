@@ -72,6 +72,7 @@ CALLS = (
     "theory.stationary_law(problem, algorithm)",
     "theory.examine('fa_ld.w2_bound', problem, algorithm, 10)",
     "theory.check(bound, law)",
+    "theory.certify(algorithm, known)",
     "theory.sweep(problem, algorithm, eps=0.1, local_steps=[1, 2])",
     "theory.catalogue()",
     "theory.theorems()",

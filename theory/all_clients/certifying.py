@@ -9,6 +9,7 @@ from fractions import Fraction
 from math import ceil
 from typing import Any
 
+from fedsim.interfaces import Algorithm
 from fedsim.samplers.declarations import declared
 from fedsim.samplers.sampler import Sampled
 from fedsim.settings.validation import array, instance, one_of, shape, shown
@@ -34,7 +35,7 @@ MOST_CLIENTS = 12
 """Clients of one inequality for all of them."""
 
 
-def certify(algorithm: Any, constants: Constants, what: str = "contraction", *, curvatures: Any = None,
+def certify(algorithm: Algorithm, constants: Constants, what: str = "contraction", *, curvatures: Any = None,
             eigenvalues: Any = None) -> ContractionCertificate:
     """Prove, for all clients of a class, how fast two chains with common noise come together.
 
@@ -183,11 +184,11 @@ def _found(empty: ContractionCertificate) -> ContractionCertificate:
                 continue
             return proof
     raise NotProved(f"a rate of {least:.6g} was found in doubles, and is not proved in fractions: {refusal}; "
-                    "the sampler may contract all the same")
+                    "the sampler may contract nevertheless")
 
 
 def _kept(several: Sequence[Any]) -> Kept:
-    """What all tables of a mode conserve."""
+    """The quantities that all tables of a mode conserve."""
     found = [kept(one) for one in several]
     if any(one != found[0] for one in found):
         raise NotProved("the round conserves different quantities at both ends of the eigenvalues; certify "

@@ -106,7 +106,7 @@ class ContractionCertificate:
 
     @property
     def starts(self) -> tuple[str, ...]:
-        """What both chains must have in common at the start; empty where nothing."""
+        """The sums that both chains must share at the start; empty where there are none."""
         over = "" if self.by_client else "the weighted sum over clients of "
         found = []
         for u in self.modes[0].kept.conserved:
@@ -249,7 +249,7 @@ def round_of(algorithm: Any, weights: np.ndarray, by_client: bool) -> Traced:
     told = algorithm if isinstance(algorithm, Sampled) else declared(algorithm)
     if not told.schedule.is_constant:
         raise NotProved(f"step_size={shown(told.schedule)} changes from round to round; certificates are for "
-                        "rounds that are all the same")
+                        "rounds that do not change")
     found = told.trace(Quadratic(np.ones(n), np.zeros((n, 1)), weights))
     return traced_by_client(found) if by_client else traced(found)
 

@@ -1,4 +1,4 @@
-"""What a round does to differences, client by client: for matrices and coefficients that have no modes."""
+"""A round on differences, client by client: for matrices and coefficients that have no modes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .spectra import NEAR, NotProved
 from .tracing import Refusing, System, Traced, named
 
 Value = list[dict[Any, Fraction]]
-"""Of each client, {(part or number of a gradient, client): coefficient}."""
+"""{(part or number of a gradient, client): coefficient}, for each client."""
 
 
 class _EachClient(Refusing):

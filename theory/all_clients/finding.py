@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from fedsim.settings.validation import Array
 
@@ -64,6 +63,8 @@ def solved(modes: Sequence[Sequence[Tables]], rate: float) -> Solution | None:
     except ImportError:
         raise ImportError("certificates are looked for by a solver that is not installed: pip install "
                           "'fedsim-theory[sdp]'; those that are stored are verified without it") from None
+    from scipy import sparse
+
     program = _Program(modes, rate)
     settings = clarabel.DefaultSettings()
     settings.verbose = False
@@ -104,6 +105,8 @@ class _Program:
         self._add(signs, np.append(np.zeros(self.q), 1.0), 0)
 
     def matrix(self) -> Any:
+        from scipy import sparse
+
         return sparse.csc_matrix(np.concatenate(self.blocks))
 
     def right(self) -> Array:
@@ -173,8 +176,8 @@ def smallest_rate(modes: Sequence[Sequence[Tables]], low: float) -> float:
     high = 1.0 - CLOSE
     best = solved(modes, high)
     if best is None or best.slack < CLEAR:
-        raise NotProved("no quadratic form was found that falls in every round; the sampler may contract all "
-                        "the same")
+        raise NotProved("no quadratic form was found that falls in every round; the sampler may contract "
+                        "nevertheless")
     while high - low > CLOSE:
         middle = 0.5 * (low + high)
         found = solved(modes, middle)

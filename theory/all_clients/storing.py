@@ -18,7 +18,7 @@ PLAIN = ("name", "quadratic", "share", "by_client", "seconds")
 
 
 def to_plain(found: Any) -> dict[str, Any]:
-    """What JSON holds."""
+    """The values that JSON holds."""
     rounds: Traced = found.rounds
     return {"kind": KIND} | {name: getattr(found, name) for name in PLAIN} | {
         "rate": str(found.rate),

@@ -10,7 +10,7 @@ from .tracing import Polynomial, Table
 
 
 def sentence(found: Any) -> str:
-    """What is proved, in a paragraph."""
+    """The statement that is proved, in a paragraph."""
     n = len(found.weights)
     clients = "one client" if n == 1 else f"{n} clients" if found.between is None else "any number of clients"
     (m, L), *others = sorted(set(found.curvatures))

@@ -1,4 +1,4 @@
-"""What a round does to differences, in one mode of the network: tables of polynomials in its eigenvalue.
+"""A round on differences, in one mode of the network: tables of polynomials in its eigenvalue.
 
 Two chains with the same noise differ by z, which a round maps to A z + B g, where g are differences of
 gradients at points whose differences are y = C z + D g. In coordinates along an eigenvector of W a product
@@ -73,7 +73,7 @@ def shifted(of: Polynomial, centre: Fraction) -> Polynomial:
 
 
 class Refusing:
-    """What no domain of differences has, in words."""
+    """The operations that no domain of differences has: each is refused in words."""
 
     def __init__(self, found: Trace) -> None:
         self.found = found
@@ -99,8 +99,8 @@ class Refusing:
 
     def random(self, number: int, chance: Any, of: Any) -> Any:
         """Refuse what is drawn."""
-        raise NotProved(f"{chance.of!r} draws at random in each round; certificates are for rounds that are "
-                        "all the same")
+        raise NotProved(f"{chance.of!r} draws at random in each round; certificates are for rounds that do "
+                        "not change")
 
     def each(self, number: int, function: Any, of: Any) -> Any:
         """Refuse functions of vectors."""

@@ -1,4 +1,4 @@
-"""What a kernel does as its step size falls: where covariance and mean tend, and in which order."""
+"""A kernel as its step size falls: where covariance and mean tend, and in which order."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def by_step_size(found: Probe, kernels: Any, size: float, temperature: float,
 
 
 def _causes(probes: list[Probe], ratios: Array, wide: Interval, numbers: dict[str, float]) -> tuple[str, ...]:
-    """What is known to leave a variance in this interval, as far as the matrix fits it."""
+    """Mistakes that are known to leave a variance in this interval, as far as the matrix fits them."""
     if all(one.is_quiet for one in probes):
         return ("no noise is added",)
     if all(np.array_equal(one.matrix, probes[0].matrix) for one in probes[1:]):

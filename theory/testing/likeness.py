@@ -116,7 +116,7 @@ def _by_reads(found: Probe, wanted: Seen, columns: Array, inverse: Array, scale:
 
 
 def _base(found: Probe, wanted: Seen, into: Array) -> Array:
-    """What is added to `into` times the kernel's state: both read the same, and change alike where the
+    """The constant beside `into` times the kernel's state: both read the same, and change alike where the
     algorithm has no noise."""
     values, vectors = np.linalg.eigh(wanted.noise)
     still = vectors[:, values <= NONE * max(float(values.max(initial=0.0)), 1e-300)]

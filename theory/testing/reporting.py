@@ -26,7 +26,7 @@ LEAST_DRAWS = 1000
 MOST_NUMBERS = 100
 """Numbers of a state: seconds for stationary laws of all blocks of draws."""
 COARSE = 1e-9
-"""What only the rounding of float32, or less, leaves in a radius."""
+"""Size of an error in a radius that only float32, or less, leaves."""
 BATCH_SEEDS = 200
 """Seeds, at least, over which changes by minibatches are averaged."""
 

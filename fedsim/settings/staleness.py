@@ -224,5 +224,5 @@ class Workers(Staleness):
         """Refuse what one history at a time, and `count` lists of ages, need."""
         what = "" if count == 1 else f", of {count} schedules,"
         refuse_bytes(history_bytes(self.n, n_updates) + listed * count * n_updates,
-                     f"{self!r} with {n_updates} updates (n_rounds){what}",
+                     f"{self!r} with n_updates={n_updates} (n_rounds){what}",
                      "use fewer workers, schedules or rounds, or a fixed age")

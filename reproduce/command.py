@@ -23,7 +23,7 @@ from .figure import SCALES, BadInput, Figure, Tables, clear_note
 from .pool import HELP, results
 
 Done = tuple[Tables, float]
-COMMANDS = ("scoreboard", "worst_cases", "gallery", "readme", "rejudge", "costs")
+COMMANDS = ("scoreboard", "worst_cases", "certificates", "gallery", "readme", "rejudge", "costs")
 """Modules of this package with a `main(arguments) -> int` of their own."""
 
 
@@ -34,6 +34,7 @@ def parser() -> argparse.ArgumentParser:
         description="Make the papers' figures: tables (CSV), verdicts on the claims (JSON), pictures (PNG).",
         epilog="python -m reproduce scoreboard   every theorem against the exact law\n"
                "python -m reproduce worst_cases  for every bound, the problem at which it is tightest\n"
+               "python -m reproduce certificates how fast samplers contract for every client, proved\n"
                "python -m reproduce gallery      figures/index.html from what is stored\n"
                "python -m reproduce rejudge      every verdict that rests on random numbers, on other seeds\n"
                "python -m reproduce costs        measure the seconds of every figure")

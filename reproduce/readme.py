@@ -17,7 +17,7 @@ from typing import Any
 
 from theory import worst_case
 
-from . import headlines, store, worst_cases
+from . import certificates, headlines, store, worst_cases
 from .coverage import NOT_REPRODUCED
 from .discovery import natural_order
 from .verdicts import CLAIM_WORDS, FINDING_WORDS, counted, total
@@ -139,12 +139,19 @@ def worst_table(folder: Path = store.FOLDER) -> str:
                     rows)
 
 
+def certificate_table(folder: Path = store.FOLDER) -> str:
+    """Certified rates by algorithm, step size and curvature."""
+    header = [f"eta L = {share:g}, L/m = {L:g}" for share in certificates.SHARES for L in certificates.KAPPAS]
+    return markdown(["a round brings chains closer by", *header], certificates.rows(folder))
+
+
 PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"figures": headline_table, "benchmarks": speed_table},
     "docs/figures.md": {"figures": figure_table, "missing": missing_table},
     "docs/verdicts.md": {"verdicts": verdict_table},
     "docs/benchmarks.md": {"benchmarks": benchmark_table},
     "docs/worst_cases.md": {"worst": worst_table},
+    "docs/guide/certificates.md": {"certificates": certificate_table},
 }
 
 

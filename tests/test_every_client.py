@@ -194,7 +194,7 @@ def test_all_networks_between_two_eigenvalues():
     found = theory.certify(fs.DESGLD(0.05, RING), known(), eigenvalues=(-0.4, 0.9))
     assert found.value == pytest.approx(0.95, abs=1e-5) and len(found.modes) == 2
     assert found.verify(fs.DESGLD(0.05, fs.network.complete(10)))
-    with pytest.raises(NotProved, match="not between those of this certificate"):
+    with pytest.raises(NotProved, match="for which there is no inequality"):
         found.verify(fs.DESGLD(0.05, 0.9 * np.eye(10) + 0.1 * RING))
     again = ContractionCertificate.from_json(found.to_json())
     assert again.verify() and again.between == found.between

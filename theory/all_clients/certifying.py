@@ -9,13 +9,25 @@ from fractions import Fraction
 from math import ceil
 from typing import Any
 
+import numpy as np
+
 from fedsim.interfaces import Algorithm
-from fedsim.samplers.declarations import declared
 from fedsim.samplers.sampler import Sampled
+from fedsim.settings.network import complete, ring
 from fedsim.settings.validation import array, instance, one_of, shape, shown
 
 from ..facts import Constants
-from .contraction import ContractionCertificate, ModeProof, round_of, sides_of, system_of, tables_at
+from .contraction import (
+    ContractionCertificate,
+    ModeProof,
+    any_of,
+    declaration,
+    matrices_of,
+    round_of,
+    sides_of,
+    system_of,
+    tables_at,
+)
 from .finding import Solution, in_doubles, smallest_rate, solved
 from .inequality import Kept, kept, reduced
 from .quadratics import slowest
@@ -86,30 +98,45 @@ def certify(algorithm: Algorithm, constants: Constants, what: str = "contraction
     began = time.process_time()
     one_of("what", what, ("contraction",))
     instance("constants", constants, Constants)
-    convention = (algorithm if isinstance(algorithm, Sampled) else declared(algorithm)).convention
+    told = declaration(algorithm)
+    convention = told.convention
     if constants.convention != convention:
         raise ValueError(f"convention={constants.convention!r} of the constants must be {convention!r}, as "
                          f"{type(algorithm).__name__} has it; use theory.constants(problem, algorithm)")
     own = _curvatures(constants, curvatures)
     between = None if eigenvalues is None else _range(eigenvalues)
     by_client = len(set(own)) > 1
-    try:
-        rounds = round_of(algorithm, constants.weights, by_client)
-    except NotProved:
-        if len(own) > MOST_CLIENTS or len(own) == 1:
-            raise
-        rounds, by_client = round_of(algorithm, constants.weights, True), True
     if by_client and (len(own) > MOST_CLIENTS or between is not None):
         raise ValueError(f"n_clients={len(own)} with curvatures of each must be at most {MOST_CLIENTS}, of "
                          "one network: there is one inequality for all")
+    try:
+        rounds = round_of(told, constants.weights, by_client)
+    except NotProved:
+        if not 1 < len(own) <= MOST_CLIENTS or between is not None:
+            raise
+        rounds, by_client = round_of(told, constants.weights, True), True
     if between is not None:
         if rounds.network is None:
             raise ValueError(f"eigenvalues={shown(eigenvalues)} must be None: the round mixes by no matrix")
+        _refuse_dependence(told, rounds)
         rounds = rounds._replace(network=None)
     weights = tuple(map(Fraction, constants.weights.tolist()))
-    empty = ContractionCertificate(shown(algorithm), Fraction(1), 1.0, 0.0, own, weights, rounds, (), (),
+    empty = ContractionCertificate(shown(told), Fraction(1), 1.0, 0.0, own, weights, rounds, (), (),
                                    between, by_client, 0.0)
     return replace(_found(empty), seconds=time.process_time() - began)
+
+
+def _refuse_dependence(told: Sampled, rounds: Traced) -> None:
+    """Raise NotProved where the round would be another one on other networks, but for the products with W."""
+    if rounds.n_matrices > 1:
+        raise NotProved("the round mixes with two matrices, and a class is of one; certify the network")
+    n = len(rounds.network or ())
+    for other in (complete(n), complete(n + 1), ring(2 * n + 1)):
+        moved = replace(any_of(told), **{name: other for name in matrices_of(told)})
+        if round_of(moved, np.full(len(other), 1.0 / len(other)), False)._replace(
+                network=None) != rounds._replace(network=None):
+            raise NotProved("the round has numbers that depend on the network or on the number of clients; "
+                            "certify the network")
 
 
 def _curvatures(constants: Constants, curvatures: Any) -> tuple[tuple[Fraction, Fraction], ...]:
@@ -160,10 +187,12 @@ def _found(empty: ContractionCertificate) -> ContractionCertificate:
     insides = [[reduced(one, keep) for one in several] for several, keep in zip(tables, keeps, strict=True)]
     worst = slowest([(one, side) for several, side in zip(insides, sides, strict=True) for one in several])
     if not worst.radius < 1.0:
-        raise NotProved(f"{empty.name} does not contract for quadratic clients whose curvatures are "
-                        f"{worst.share:.3g} of the way from m to L: the radius of a round is "
-                        f"{worst.radius:.6g}")
-    doubles = [[in_doubles(one, side) for one in several]
+        where = "m" if worst.share < 1e-9 else "L" if worst.share > 1.0 - 1e-9 else (
+            f"{worst.share:.3g} of the way from m to L")
+        raise NotProved(f"{empty.name} does not contract for quadratic clients with curvatures at {where}: "
+                        f"the radius of a round is {worst.radius:.6g}")
+    unit = max(high for _, high in empty.curvatures)
+    doubles = [[in_doubles(one, side, float(unit)) for one in several]
                for several, side in zip(insides, sides, strict=True)]
     least = smallest_rate(doubles, max(LEAST_RATE, worst.radius * (1.0 - 1e-9)))
     known = replace(empty, quadratic=worst.radius, share=worst.share)
@@ -175,7 +204,7 @@ def _found(empty: ContractionCertificate) -> ContractionCertificate:
             continue
         for digits in DIGITS:
             proof = replace(known, rate=rate, modes=_rounded(places, keeps, solution, digits),
-                            multipliers=tuple(max(Fraction(0), _decimal(x, digits))
+                            multipliers=tuple(max(Fraction(0), _decimal(x, digits)) / unit**2
                                               for x in solution.multipliers))
             try:
                 proof.verify()

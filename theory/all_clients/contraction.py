@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -14,14 +14,19 @@ from fedsim.pickles import keep_function, made
 from fedsim.problems.quadratic import Quadratic
 from fedsim.samplers.declarations import declared
 from fedsim.samplers.sampler import Sampled
+from fedsim.settings.schedules import Schedule
 from fedsim.settings.validation import shown
 
 from .each_client import traced_by_client
-from .inequality import Kept, ModeTables, Sides, mode_tables, refuse, refuse_between
+from .inequality import Kept, ModeTables, Sides, mode_tables, reduced, refuse, refuse_between
+from .quadratics import slowest
 from .spectra import Eigenvalue, NotProved, Rows, eigenvalues
 from .storing import from_plain, to_plain
 from .telling import latex, sentence
 from .tracing import System, Traced, traced
+
+SAME = 1e-6
+"""Relative difference of two computations of one radius."""
 
 
 class ModeProof(NamedTuple):
@@ -39,8 +44,8 @@ class ContractionCertificate:
 
     z_j are the differences of all the state in mode j of the network. It holds for all clients whose
     potentials are m-strongly convex and L-smooth, alike or not, in every dimension, from all starts for which
-    the certificate speaks (`starts`), with gradients that are exact or have additive noise, or of minibatches
-    all of whose functions are in the class. So the laws of two such chains come together, too.
+    the certificate speaks (`starts`), with gradients that are exact or have additive noise. So the laws of
+    two such chains, of the whole state, come together, too.
 
     Attributes
     ----------
@@ -49,8 +54,8 @@ class ContractionCertificate:
     value : float
         The rate of a round, rounded upward; `rate` is the Fraction that is proved.
     quadratic : float
-        What the slowest quadratic clients have, in doubles: no smaller rate is true. Their curvatures are
-        all `share` of the way from m to L.
+        The radius of a round, in doubles, for the slowest quadratic clients that were found: no smaller rate
+        is true. Their curvatures are all `share` of the way from m to L. It may be far below the rate.
     curvatures : tuple of (Fraction, Fraction)
         m and L of what the sampler follows, of each client.
     weights : tuple of Fraction
@@ -108,12 +113,11 @@ class ContractionCertificate:
     def starts(self) -> tuple[str, ...]:
         """The sums that both chains must share at the start; empty where there are none."""
         over = "" if self.by_client else "the weighted sum over clients of "
-        found = []
-        for u in self.modes[0].kept.conserved:
-            terms = [part if x == 1 else f"{float(x):g} {part}"
-                     for x, part in zip(u, self.rounds.consensus.parts, strict=True) if x]
-            found.append(over + " + ".join(terms))
-        return tuple(found)
+        found = [over + _told(u, self.rounds.consensus.parts) for u in self.modes[0].kept.conserved]
+        if self.rounds.rest is not None:
+            for one in self.modes[1:]:
+                found += [f"each client's {_told(u, self.rounds.rest.parts)}" for u in one.kept.conserved]
+        return tuple(dict.fromkeys(found))
 
     def verify(self, algorithm: Any = None) -> bool:
         """Check all of it in fractions: the network's eigenvalues, what is conserved, and every inequality.
@@ -145,28 +149,34 @@ class ContractionCertificate:
         if algorithm is not None:
             self._refuse_algorithm(algorithm)
         _refuse_eigenvalues(self)
+        insides = []
         for number, one in enumerate(self.modes):
             system = system_of(self.rounds, number)
             try:
+                sides = sides_of(self.curvatures, system)
                 for tables in tables_at(system, one.at, self.between is not None):
-                    refuse(tables, one.kept, one.form, self.multipliers, sides_of(self.curvatures, system),
-                           self.rate**2)
+                    refuse(tables, one.kept, one.form, self.multipliers, sides, self.rate**2)
+                    insides.append((reduced(tables, one.kept), sides))
             except NotProved as error:
                 raise NotProved(f"{_mode(number, one.at)}: {error}") from None
+        below = slowest(insides)
+        if not abs(self.quadratic - below.radius) <= SAME * below.radius:
+            raise NotProved(f"quadratic={self.quadratic:g} must be {below.radius:g}, the radius for "
+                            "quadratic clients")
         return True
 
     def _refuse_algorithm(self, algorithm: Any) -> None:
-        own = round_of(algorithm, np.array([float(w) for w in self.weights]), self.by_client)
-        if self.between is not None and own.network is not None:
-            low, high = self.between
-            for one in eigenvalues(own.network):
-                if not low <= one.centre - one.radius <= one.centre + one.radius <= high:
-                    raise NotProved(f"the network of {shown(algorithm)} has an eigenvalue near "
-                                    f"{float(one.centre):.6g}, which is not between those of this "
-                                    "certificate")
-            own = own._replace(network=None)
-        if own != self.rounds:
+        """A network of the algorithm may be another one, if its eigenvalues are among those of the forms."""
+        weights = np.array([float(w) for w in self.weights])
+        if self.between is not None:
+            n = max((len(one) for one in matrices_of(declaration(algorithm)).values()), default=len(weights))
+            weights = np.full(n, 1.0 / n)
+        own = round_of(algorithm, weights, self.by_client)
+        if own._replace(network=None) != self.rounds._replace(network=None):
             raise NotProved(f"the round of {shown(algorithm)} is not the one of this certificate")
+        if own.network is not None:
+            places = [one.at for one in self.modes[1:]] if self.between is None else [_spanned(self.between)]
+            _refuse_others(own.network, places, f"the network of {shown(algorithm)}")
 
     def __reduce__(self) -> Any:
         return made, ("theory.all_clients.ContractionCertificate", self.to_json())
@@ -201,6 +211,13 @@ def _unpickled(text: str) -> ContractionCertificate:
     return ContractionCertificate.from_json(text)
 
 
+def _told(u: Sequence[Fraction], parts: Sequence[str]) -> str:
+    """A conserved quantity, as s, or q - p."""
+    terms = sorted(((x, part) for x, part in zip(u, parts, strict=True) if x), key=lambda term: term[0] < 0)
+    told = " + ".join(("" if x == 1 else "-" if x == -1 else f"{float(x):g} ") + part for x, part in terms)
+    return told.replace("+ -", "- ")
+
+
 def _refuse_class(found: ContractionCertificate) -> None:
     if not 0 < found.rate < 1:
         raise NotProved(f"rate={shown(found.rate)} must be between 0 and 1")
@@ -210,6 +227,18 @@ def _refuse_class(found: ContractionCertificate) -> None:
         raise NotProved("where clients have curvatures of their own there are no modes")
     if min(found.weights) <= 0:
         raise NotProved("weights must be greater than 0")
+    rounds, several = found.rounds, len(found.weights) > 1
+    networks = (rounds.network is not None) + (found.between is not None)
+    if found.by_client:
+        if rounds.rest is not None or networks or len(found.modes) != 1 or (
+                len(rounds.consensus.points) % len(found.weights)):
+            raise NotProved("a form of all clients must be the only one, with a gradient of each client, and "
+                            "no network beside it")
+    elif several and (rounds.rest is None or len(rounds.rest.points) != len(rounds.consensus.points)):
+        raise NotProved("of several clients there must be the round in modes beside that of ones, too")
+    elif networks > 1 or (networks and (not several or len(set(found.weights)) > 1)):
+        raise NotProved("there must be one network, or a class of them, of several clients with equal "
+                        "weights")
 
 
 def _refuse_eigenvalues(found: ContractionCertificate) -> None:
@@ -232,10 +261,20 @@ def _refuse_eigenvalues(found: ContractionCertificate) -> None:
     elif len(rounds.network) != found.n_clients or rounds.rest is None:
         raise NotProved(f"the network is of {len(rounds.network)} clients, and n_clients={found.n_clients}")
     else:
-        for centre, radius, _ in eigenvalues(rounds.network):
-            if not any(one is not None and abs(centre - one.centre) + radius <= one.radius for one in rest):
-                raise NotProved(f"the network has an eigenvalue near {float(centre):.6g} for which there "
-                                "is no inequality")
+        _refuse_others(rounds.network, rest, "the network")
+
+
+def _spanned(between: tuple[Fraction, Fraction]) -> Eigenvalue:
+    low, high = between
+    return Eigenvalue((low + high) / 2, (high - low) / 2, 1)
+
+
+def _refuse_others(network: Rows, places: Sequence[Eigenvalue | None], name: str) -> None:
+    """Raise NotProved for an eigenvalue that is not in one of these places."""
+    for centre, radius, _ in eigenvalues(network):
+        if not any(one is not None and abs(centre - one.centre) + radius <= one.radius for one in places):
+            raise NotProved(f"{name} has an eigenvalue near {float(centre):.6g} for which there is no "
+                            "inequality")
 
 
 def _mode(number: int, at: Eigenvalue | None) -> str:
@@ -246,12 +285,37 @@ def _mode(number: int, at: Eigenvalue | None) -> str:
 def round_of(algorithm: Any, weights: np.ndarray, by_client: bool) -> Traced:
     """The round of an algorithm on differences, of clients with these weights."""
     n = len(weights)
-    told = algorithm if isinstance(algorithm, Sampled) else declared(algorithm)
-    if not told.schedule.is_constant:
-        raise NotProved(f"step_size={shown(told.schedule)} changes from round to round; certificates are for "
-                        "rounds that do not change")
+    told = declaration(algorithm)
+    for name, value in parameters(told).items():
+        if isinstance(value, Schedule) and not value.is_constant:
+            raise NotProved(f"{name}={shown(value)} changes from round to round; certificates are for rounds "
+                            "that do not change")
     found = told.trace(Quadratic(np.ones(n), np.zeros((n, 1)), weights))
+    if found.n_clients != n:
+        raise ValueError(f"n_clients={n} must be {found.n_clients} for {shown(told)}, which follows f as one "
+                         "client")
     return traced_by_client(found) if by_client else traced(found)
+
+
+def declaration(algorithm: Any) -> Sampled:
+    """The sampler, or the declaration of a shipped algorithm."""
+    return algorithm if isinstance(algorithm, Sampled) else declared(algorithm)
+
+
+def parameters(told: Sampled) -> dict[str, Any]:
+    """The parameters of a sampler by name, the step size among them as a schedule."""
+    return {one.name: getattr(told, one.name) for one in fields(any_of(told))} | {"step_size": told.schedule}
+
+
+def any_of(told: Sampled) -> Any:
+    """The sampler, as the dataclass that each is."""
+    return told
+
+
+def matrices_of(told: Sampled) -> dict[str, Any]:
+    """The parameters that are square matrices, by name."""
+    return {name: value for name, value in parameters(told).items()
+            if isinstance(value, np.ndarray) and value.ndim == 2 and value.shape[0] == value.shape[1]}
 
 
 def system_of(rounds: Traced, number: int) -> System:

@@ -33,17 +33,22 @@ class Solution(NamedTuple):
     slack: float
 
 
-def in_doubles(inside: Reduced, sides: Sides) -> Tables:
-    """The tables of a mode at the centre of its eigenvalue; `sides` has (m, L) of each gradient."""
-    step = np.array([[float(x) for x in row] for row in inside.step[0]])
-    points = np.array([[float(x) for x in row] for row in inside.points[0]])
-    q, n = points.shape if points.size else (len(points), step.shape[1])
-    step = step.reshape(-1, n)
+def in_doubles(inside: Reduced, sides: Sides, unit: float) -> Tables:
+    """The tables of a mode at the centre of its eigenvalue, with gradients in units of `unit`, so that
+    numbers are of one size; `sides` has (m, L) of each gradient."""
+    r, q = len(inside.step[0]), len(sides)
+    n = r + q
+    if not n:
+        raise NotProved("no round changes anything, and there is nothing that could come together")
+    step = np.array([[float(x) for x in row] for row in inside.step[0]]).reshape(r, n)
+    points = np.array([[float(x) for x in row] for row in inside.points[0]]).reshape(q, n)
+    step[:, r:] *= unit
+    points[:, r:] *= unit
     tables = []
     for i in range(q):
         gradient = np.zeros(n)
         gradient[n - q + i] = 1.0
-        m, L = map(float, sides[i])
+        m, L = (float(side) / unit for side in sides[i])
         form = np.outer(gradient - m * points[i], L * points[i] - gradient)
         tables.append(0.5 * (form + form.T))
     return Tables(step, np.array(tables).reshape(q, n, n))

@@ -56,6 +56,9 @@ class Kept(NamedTuple):
 def mode_tables(system: System, at: Eigenvalue | None) -> ModeTables:
     """A system's tables at an eigenvalue; at None, where none is in them."""
     centre, radius = (Fraction(0), Fraction(0)) if at is None else (at.centre, at.radius)
+    entries = [one for table in (system.step, system.points) for row in table for one in row]
+    if at is None and any(len(one) > 1 for one in entries):
+        raise NotProved("the round has powers of an eigenvalue where there is none")
 
     def powers(table: Table) -> list[Rows]:
         moved = [[shifted(one, centre) for one in row] for row in table]
@@ -157,9 +160,10 @@ def _orthogonal(rows: Rows) -> Rows:
 def refuse_kept(tables: ModeTables, found: Kept) -> None:
     """Raise NotProved unless a round changes no conserved quantity, and the basis is of where they are 0."""
     size = tables.n_states
-    if len(found.conserved) + len(found.basis) != size:
-        raise NotProved(f"{len(found.conserved)} conserved quantities and {len(found.basis)} directions are "
-                        f"not {size} numbers of a state")
+    rest = len(_annihilators([_transposed(found.conserved)], size))
+    if len(found.basis) != rest:
+        raise NotProved(f"the basis has {len(found.basis)} directions, and where the {len(found.conserved)} "
+                        f"conserved quantities are 0 there are {rest}")
     for power in range(len(tables.step)):
         for u, row in zip(found.conserved, product(found.conserved, _change(tables, power))
                           if found.conserved else [], strict=True):

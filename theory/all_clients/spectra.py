@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import isqrt
+from math import isqrt, lcm
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,7 +106,7 @@ def eigenvalues(rows: Sequence[Sequence[Fraction]]) -> list[Eigenvalue]:
     proposed, vectors = np.linalg.eigh(np.array([[float(x) for x in row] for row in rows]))
     V = _integers(vectors)
     values = _integers(proposed)
-    scale = max(x.denominator for row in rows for x in row)
+    scale = lcm(*(x.denominator for row in rows for x in row))
     whole = np.array([[int(x * scale) for x in row] for row in rows], dtype=object)
     # W - V diag(l) V' and V'V - I in units of 2^(-3 BITS) / scale and 2^(-2 BITS)
     apart = _norm(whole * 2 ** (3 * BITS) - (V * values[None, :]) @ V.T * scale)

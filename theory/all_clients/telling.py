@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
+from decimal import Decimal
 from fractions import Fraction
+from math import ceil
 from typing import Any
 
 from .tracing import Polynomial, Table
+
+WIDTH = 118
+"""Columns of a printed line."""
 
 
 def sentence(found: Any) -> str:
@@ -20,10 +26,17 @@ def sentence(found: Any) -> str:
         *map(float, found.between))
     starts = (f", from starts that agree in {' and in '.join(found.starts)}" if found.starts else
               ", from any two starts")
-    forms = "one form" if len(found.modes) == 1 else f"{len(found.modes)} forms"
-    return (f"{found.name}: for all {potentials}{network} a round brings two chains with the same noise "
-            f"closer by {float(found.rate):.9g}, in a norm of {forms}{starts}. Some quadratic clients have "
-            f"{found.quadratic:.9g}.")
+    forms = "one form" if len(found.modes) == 1 else f"a form for each of {len(found.modes)} modes"
+    rate = _up(found.rate)
+    return textwrap.fill(
+        f"{found.name}: for all {potentials}{network} a round brings two chains with the same noise closer "
+        f"by {rate}, in a norm with {forms}{starts}. Some quadratic clients have {found.quadratic:.9g}.", WIDTH,
+        break_on_hyphens=False)
+
+
+def _up(rate: Fraction) -> str:
+    """At least the rate, by nine decimals."""
+    return str(Decimal(ceil(rate * 10**9)).scaleb(-9).normalize())
 
 
 def latex(found: Any) -> str:
@@ -32,16 +45,18 @@ def latex(found: Any) -> str:
     m, L = (_double(x) for x in found.curvatures[0]) if one else ("m_i", "L_i")
     lines = [
         r"\begin{align*}",
-        rf"&\rho^2 \begin{{pmatrix}} P_j & 0 \\ 0 & 0 \end{{pmatrix}} - (A\;B)^\top P_j (A\;B)"
+        rf"&\rho^2 \begin{{pmatrix}} P_j & 0 \\ 0 & 0 \end{{pmatrix}} - (F\;G)^\top P_j (F\;G)"
         rf" - \sum_i \lambda_i S_i \succeq 0, \qquad \rho = {_number(found.rate)},\\",
         rf"&2 S_i = (e_i - {m} y_i)({L} y_i - e_i)^\top + ({L} y_i - e_i)(e_i - {m} y_i)^\top,"
-        r"\qquad y_i \text{ row } i \text{ of } (C\;D),\\",
+        r"\qquad y_i \text{ row } i \text{ of } (C T\;D),\\",
+        r"&F = (T^\top T)^{-1} T^\top A T, \quad G = (T^\top T)^{-1} T^\top B,"
+        r"\qquad T = I \text{ unless said},\\",
         rf"&\lambda = ({', '.join(map(_number, found.multipliers))})." + ("" if one else r" \\"),
         *([] if one else [r"&(m, L) = " + ", ".join(f"({_double(a)}, {_double(b)})"
                                                     for a, b in found.curvatures) + "."]),
         r"\end{align*}"]
-    systems = [("mode of ones, $w = 1$" if found.rounds.rest is not None else "the mode of ones",
-                found.rounds.consensus)]
+    ones = "all clients" if found.by_client else "the mode of ones"
+    systems = [(ones, found.rounds.consensus)]
     if found.rounds.rest is not None:
         systems.append(("other modes", found.rounds.rest))
     for name, system in systems:
@@ -49,9 +64,13 @@ def latex(found: Any) -> str:
         lines.append(rf"\[ \text{{{name}}} \;({states}): \quad (A\;B) = {_polynomials(system.step)}, "
                      rf"\quad (C\;D) = {_polynomials(system.points)} \]")
     for number, one in enumerate(found.modes):
-        at = ("w = 1" if not number else r"\text{other modes}" if one.at is None else
-              rf"w = {_number(one.at.centre)} \pm {float(one.at.radius):.0e}")
+        at = (rf"\text{{{ones}}}" if not number else r"\text{other modes}" if one.at is None else
+              rf"{_number(found.between[0])} \le w \le {_number(found.between[1])}" if found.between else
+              rf"w = {_number(one.at.centre)} \pm {_number(one.at.radius)}")
         held = "".join(rf", \quad u = ({', '.join(map(_number, u))})" for u in one.kept.conserved)
+        if one.kept.conserved and one.kept.basis:
+            columns = [list(map(_number, row)) for row in zip(*one.kept.basis, strict=True)]
+            held += rf", \quad T = {_matrix(columns)}"
         lines.append(rf"\[ {at}: \quad P = {_matrix([list(map(_number, row)) for row in one.form])}{held} \]")
     return "\n".join(lines)
 

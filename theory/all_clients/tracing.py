@@ -38,11 +38,13 @@ class System(NamedTuple):
 
 
 class Traced(NamedTuple):
-    """A round in the mode of ones, `consensus`, and in every other, `rest`; with W, `network`, if it has."""
+    """A round in the mode of ones, `consensus`, and in every other, `rest`; with W, `network`, if it has
+    `n_matrices`, of which all others are a I + b W."""
 
     consensus: System
     rest: System | None
     network: Rows | None
+    n_matrices: int = 0
 
 
 def times(one: Polynomial, other: Polynomial) -> Polynomial:
@@ -121,6 +123,7 @@ class _Mode(Refusing):
         self.points: list[Value] = []
         self.network: Rows | None = None
         self.known: dict[bytes, Polynomial] = {}
+        self.n_matrices = 0
 
     def state(self, part: Any) -> Value:
         return {part: ONE} if self.consensus or not self.shared[part] else {}
@@ -145,6 +148,7 @@ class _Mode(Refusing):
         matrix = self.one(matrices)
         key = matrix.tobytes()
         if key not in self.known:
+            self.n_matrices += 1
             if self.network is None:
                 self.network, self.known[key] = exact(matrix), (Fraction(0), Fraction(1))
             else:
@@ -189,7 +193,7 @@ def traced(found: Trace) -> Traced:
     if first.network is not None and np.ptp(weights) > 0.0:
         raise NotProved("clients' weights differ and they mix by a matrix; certificates are for equal "
                         "weights there")
-    return Traced(consensus, _system(found, shared, False)[1], first.network)
+    return Traced(consensus, _system(found, shared, False)[1], first.network, first.n_matrices)
 
 
 def _system(found: Trace, shared: dict[Any, bool], consensus: bool) -> tuple[_Mode, System]:

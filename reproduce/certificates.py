@@ -81,7 +81,7 @@ def local_gossip(x, *, step_size, W, local_steps):
 
 
 def algorithms(L: float, share: float) -> dict[str, Any]:
-    """What is certified at a step size share / L, by name and network."""
+    """The algorithms at a step size share / L, by name and network."""
     eta = share / L
     kinetic, friction = float(np.sqrt(eta)), 2.0 * float(np.sqrt(L))
     found: dict[str, Any] = {

@@ -101,7 +101,7 @@ def test_what_is_almost_conserved_is_not(extra):
     for wrong, told in ((Kept([[Fraction(0), Fraction(1)]], [[Fraction(1), Fraction(1)]]), "not orthogonal"),
                         (Kept([[Fraction(0), Fraction(1)]], []), "the basis has 0 directions"),
                         (Kept([[Fraction(0)] * 2] * 2, []), "conserved quantities are 0 there are 2"),
-                        (Kept([[Fraction(0), Fraction(x)] for x in (1, 2)], []), "quantities are 0 there are 1"),
+                        (Kept([[Fraction(0), Fraction(x)] for x in (1, 2)], []), "are 0 there are 1"),
                         (Kept([], [[Fraction(1), Fraction(0)]]), "the basis has 1 directions")):
         with pytest.raises(NotProved, match=told):
             refuse_kept(tables, wrong)

@@ -14,7 +14,7 @@ import numpy as np
 from fedsim.interfaces import Algorithm
 from fedsim.samplers.sampler import Sampled
 from fedsim.settings.network import complete, ring
-from fedsim.settings.validation import array, instance, one_of, shape, shown
+from fedsim.settings.validation import Array, array, instance, one_of, shape, shown
 
 from ..facts import Constants
 from .contraction import (
@@ -28,7 +28,7 @@ from .contraction import (
     system_of,
     tables_at,
 )
-from .finding import Solution, in_doubles, smallest_rate, solved
+from .finding import Solution, in_doubles, smallest_rate, solved, units_of
 from .inequality import Kept, kept, reduced
 from .quadratics import slowest
 from .spectra import Eigenvalue, NotProved, eigenvalues
@@ -192,8 +192,9 @@ def _found(empty: ContractionCertificate) -> ContractionCertificate:
         raise NotProved(f"{empty.name} does not contract for quadratic clients with curvatures at {where}: "
                         f"the radius of a round is {worst.radius:.6g}")
     unit = max(high for _, high in empty.curvatures)
-    doubles = [[in_doubles(one, side, float(unit)) for one in several]
-               for several, side in zip(insides, sides, strict=True)]
+    units = [units_of(several[0], side, float(unit)) for several, side in zip(insides, sides, strict=True)]
+    doubles = [[in_doubles(one, side, float(unit), own) for one in several]
+               for several, side, own in zip(insides, sides, units, strict=True)]
     least = smallest_rate(doubles, max(LEAST_RATE, worst.radius * (1.0 - 1e-9)))
     known = replace(empty, quadratic=worst.radius, share=worst.share)
     refusal: NotProved | None = None
@@ -203,7 +204,7 @@ def _found(empty: ContractionCertificate) -> ContractionCertificate:
         if solution is None:
             continue
         for digits in DIGITS:
-            proof = replace(known, rate=rate, modes=_rounded(places, keeps, solution, digits),
+            proof = replace(known, rate=rate, modes=_rounded(places, keeps, units, solution, digits),
                             multipliers=tuple(max(Fraction(0), _decimal(x, digits)) / unit**2
                                               for x in solution.multipliers))
             try:
@@ -225,12 +226,13 @@ def _kept(several: Sequence[Any]) -> Kept:
     return found[0]
 
 
-def _rounded(places: Sequence[Eigenvalue | None], keeps: Sequence[Kept], solution: Solution,
-             digits: int) -> tuple[ModeProof, ...]:
+def _rounded(places: Sequence[Eigenvalue | None], keeps: Sequence[Kept], units: Sequence[Array],
+             solution: Solution, digits: int) -> tuple[ModeProof, ...]:
     made = []
-    for at, keep, form in zip(places, keeps, solution.forms, strict=True):
-        r = len(form)
-        rows = [[_decimal(form[max(i, j), min(i, j)], digits) for j in range(r)] for i in range(r)]
+    for at, keep, own, form in zip(places, keeps, units, solution.forms, strict=True):
+        r, size = len(form), list(map(Fraction, own.tolist()))
+        rows = [[_decimal(form[max(i, j), min(i, j)], digits) / (size[i] * size[j]) for j in range(r)]
+                for i in range(r)]
         made.append(ModeProof(at, keep, rows))
     return tuple(made)
 

@@ -113,7 +113,8 @@ class ContractionCertificate:
     def starts(self) -> tuple[str, ...]:
         """The sums that both chains must share at the start; empty where there are none."""
         over = "" if self.by_client else "the weighted sum over clients of "
-        found = [over + _told(u, self.rounds.consensus.parts) for u in self.modes[0].kept.conserved]
+        found = [over + _told(u, self.rounds.consensus.parts) for one in self.modes[:1]
+                 for u in one.kept.conserved]
         if self.rounds.rest is not None:
             for one in self.modes[1:]:
                 found += [f"each client's {_told(u, self.rounds.rest.parts)}" for u in one.kept.conserved]

@@ -33,17 +33,39 @@ class Solution(NamedTuple):
     slack: float
 
 
-def in_doubles(inside: Reduced, sides: Sides, unit: float) -> Tables:
-    """The tables of a mode at the centre of its eigenvalue, with gradients in units of `unit`, so that
-    numbers are of one size; `sides` has (m, L) of each gradient."""
-    r, q = len(inside.step[0]), len(sides)
+def units_of(inside: Reduced, sides: Sides, unit: float) -> Array:
+    """Powers of 2 (r,) in which the numbers of a state are of one size, where gradients have this unit."""
+    from scipy.linalg import matrix_balance
+
+    whole = np.concatenate(_tables(inside, len(sides), unit))
+    r = len(inside.step[0])
+    if not 0 < r < len(whole):
+        return np.ones(r)
+    sizes = np.log2(matrix_balance(whole, permute=False, separate=True)[1][0])
+    return np.asarray(2.0 ** np.round(sizes[:r] - sizes[r:].mean()))
+
+
+def _tables(inside: Reduced, q: int, unit: float) -> tuple[Array, Array]:
+    """[F, G] (r, r + q) and [C T, D] (q, r + q) in doubles, with gradients in units of `unit`."""
+    r = len(inside.step[0])
+    step = np.array([[float(x) for x in row] for row in inside.step[0]]).reshape(r, r + q)
+    points = np.array([[float(x) for x in row] for row in inside.points[0]]).reshape(q, r + q)
+    step[:, r:] *= unit
+    points[:, r:] *= unit
+    return step, points
+
+
+def in_doubles(inside: Reduced, sides: Sides, unit: float, units: Array) -> Tables:
+    """The tables of a mode at the centre of its eigenvalue, with gradients in units of `unit` and the state
+    in `units` (r,), so that numbers are of one size; `sides` has (m, L) of each gradient."""
+    step, points = _tables(inside, len(sides), unit)
+    r, q = len(step), len(points)
     n = r + q
     if not n:
         raise NotProved("no round changes anything, and there is nothing that could come together")
-    step = np.array([[float(x) for x in row] for row in inside.step[0]]).reshape(r, n)
-    points = np.array([[float(x) for x in row] for row in inside.points[0]]).reshape(q, n)
-    step[:, r:] *= unit
-    points[:, r:] *= unit
+    step = step / units[:, None]
+    step[:, :r] *= units
+    points[:, :r] *= units
     tables = []
     for i in range(q):
         gradient = np.zeros(n)

@@ -24,7 +24,7 @@ Sides = Sequence[tuple[Fraction, Fraction]]
 """m and L of the clients' potentials, for each gradient of the round."""
 
 FLOOR = Fraction(1, 10**12)
-"""Share of its trace that the least eigenvalue of a form has, at least."""
+"""By how much a form's diagonal may shrink, relatively, at least: it is positive definite."""
 
 
 class ModeTables(NamedTuple):
@@ -231,16 +231,29 @@ def refuse(tables: ModeTables, found: Kept, form: Matrix, multipliers: Sequence[
         raise NotProved(f"the form must be {r} x {r}, as the state is where the conserved quantities are 0")
     if any(form[i][j] != form[j][i] for i in range(r) for j in range(i)):
         raise NotProved("the form P is not symmetric")
-    if r:
-        floor = FLOOR * sum((form[i][i] for i in range(r)), Fraction(0))
-        if not (floor > 0 and semidefinite(_less(form, floor)).holds):
-            raise NotProved("the form P is not positive definite")
+    if r and not (all(form[i][i] > 0 for i in range(r)) and semidefinite(
+            [[x - FLOOR * x * (i == j) for j, x in enumerate(row)] for i, row in enumerate(form)]).holds):
+        raise NotProved("the form P is not positive definite")
     powers = _powers(reduced(tables, found), form, multipliers, sides, square)
-    tail = sum((tables.radius**k * sum(abs(x) for row in powers[k] for x in row)
-                for k in range(1, len(powers))), Fraction(0))
-    if r + q and not semidefinite(_less(powers[0], tail)).holds:
+    scaled = _scaled(powers)
+    tail = sum((tables.radius**k * sum(abs(x) for row in scaled[k] for x in row)
+                for k in range(1, len(scaled))), Fraction(0))
+    if r + q and not semidefinite(_less(scaled[0], tail)).holds:
         raise NotProved("the inequality does not hold: its matrix, less what the eigenvalue's enclosure "
                         "takes, is not positive semidefinite")
+
+
+def _scaled(powers: Sequence[Matrix]) -> list[Rows]:
+    """S M S of each matrix, with powers of 2 in a diagonal S that bring the first one's diagonal near 1."""
+    sizes = [_root(1 / row[i]) if row[i] > 0 else Fraction(1) for i, row in enumerate(powers[0])]
+    return [[[a * x * b for b, x in zip(sizes, row, strict=True)] for a, row in zip(sizes, one, strict=True)]
+            for one in powers]
+
+
+def _root(x: Fraction) -> Fraction:
+    """A power of 2 near its root."""
+    exponent = (x.numerator.bit_length() - x.denominator.bit_length()) // 2
+    return Fraction(2) ** exponent
 
 
 def _less(matrix: Matrix, of: Fraction) -> Rows:

@@ -30,8 +30,8 @@ def sentence(found: Any) -> str:
     rate = _up(found.rate)
     return textwrap.fill(
         f"{found.name}: for all {potentials}{network} a round brings two chains with the same noise closer "
-        f"by {rate}, in a norm with {forms}{starts}. Some quadratic clients have {found.quadratic:.9g}.", WIDTH,
-        break_on_hyphens=False)
+        f"by {rate}, in a norm with {forms}{starts}. Some quadratic clients have {found.quadratic:.9g}.",
+        WIDTH, break_on_hyphens=False)
 
 
 def _up(rate: Fraction) -> str:

@@ -1,6 +1,11 @@
 """ContractionCertificate for every client of a class: values, and chains that keep to them."""
 
+import json
+from dataclasses import replace
+from fractions import Fraction
+
 import numpy as np
+import pages
 import pytest
 from sampler_zoo import de_baoab, diging_sgld, extra_sgld, scaffold_ld
 
@@ -202,6 +207,22 @@ def test_all_networks_between_two_eigenvalues():
         theory.certify(extra_sgld(step_size=0.05, W=RING), known(), eigenvalues=(-1 / 3, 0.88))
     found = theory.certify(diging_sgld(step_size=0.02, W=RING), known(), eigenvalues=(-0.34, 0.88))
     assert theory.certify(diging_sgld(step_size=0.02, W=RING), known()).value < found.value < 0.981
+
+
+def test_the_certificate_on_the_page_is_one():
+    """As it is printed there, with the forms of its eigenvalues, and no more digits."""
+    text = (pages.DOCS / "guide" / "certificates.md").read_text(encoding="utf-8")
+    (block,) = pages.blocks(text, "json")
+    printed = json.loads(block[2])
+    found = theory.certify(extra_sgld(step_size=0.05, W=RING), known())
+    forms = {place: [[Fraction(x) for x in row] for row in form] for place, form in printed["forms"].items()}
+    modes = tuple(one._replace(form=forms[f"{1 if one.at is None else float(one.at.centre):.6g}"])
+                  for one in found.modes)
+    whole = replace(found, rate=Fraction(printed["rate"]), modes=modes,
+                    multipliers=(Fraction(printed["multiplier"]),))
+    assert len(forms) == len(modes) == 6 and whole.verify(extra_sgld(step_size=0.05, W=RING))
+    with pytest.raises(NotProved):
+        replace(whole, multipliers=(2 * whole.multipliers[0],)).verify()
 
 
 def test_many_clients_take_no_longer_than_their_eigenvalues():

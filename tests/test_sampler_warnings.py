@@ -13,6 +13,7 @@ from test_samplers import NOT_SYMMETRIC, problem_of
 import fedsim as fs
 import theory
 from fedsim.samplers import SamplerWarning, grad, mean, noise, sqrt, telling, weights
+from fedsim.samplers.words import aim_of
 
 
 @pytest.fixture(autouse=True)
@@ -25,6 +26,14 @@ def _nothing_was_told(monkeypatch):
 def leimkuhler_matthews(x, old, *, step_size):
     new = noise()
     return x - step_size * grad(x) + sqrt(step_size / 2) * (new + old), new
+
+
+@fs.sampler(follows="components")
+def textbook_diging(x, y, g, *, step_size, W):
+    """The gradient is that of the new position."""
+    x = W @ x - step_size * y + sqrt(2 * step_size) * noise()
+    new = grad(x)
+    return x, W @ y + new - g, new
 
 
 @fs.sampler
@@ -110,7 +119,7 @@ def test_what_is_hardly_meant_is_said(algorithm, words):
     assert any(words in str(one.message) for one in told)
 
 
-@pytest.mark.parametrize("algorithm", [
+RIGHT = [
     zoo.de_sgld(step_size=0.02, W=NOT_SYMMETRIC), zoo.extra_sgld(step_size=0.02, W=fs.network.ring(3)),
     zoo.diging_sgld(step_size=0.02, W=fs.network.ring(3)), zoo.de_baoab(step_size=0.1, friction=3.0,
                                                                        W=fs.network.ring(3)),
@@ -120,12 +129,25 @@ def test_what_is_hardly_meant_is_said(algorithm, words):
     zoo.fa_hmc(step_size=0.02, leapfrog_steps=3, local_steps=4, shared_noise=0.3),
     zoo.stale_sgld(step_size=0.02, age=3), zoo.stale_sghmc(step_size=0.02, friction=2.0, age=2),
     zoo.known_delays(step_size=0.02, sets=((0, 1), (2,))),
-    leimkuhler_matthews(step_size=0.1)], ids=lambda one: type(one).__name__)
+    textbook_diging(step_size=0.02, W=fs.network.ring(3)), leimkuhler_matthews(step_size=0.1)]
+
+
+@pytest.mark.parametrize("algorithm", RIGHT, ids=lambda one: type(one).__name__)
 def test_right_samplers_are_not_warned_of(algorithm):
     N = 1 if type(algorithm).__name__ == "leimkuhler_matthews" else 3
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         algorithm.check(problem_of(np.random.default_rng(1), N, 1))
+
+
+@pytest.mark.parametrize("algorithm", RIGHT, ids=lambda one: type(one).__name__)
+def test_the_temperature_that_a_formula_aims_at(algorithm):
+    """Momentum, old noise, trackers and new gradients do not change it."""
+    N = 1 if type(algorithm).__name__ == "leimkuhler_matthews" else 3
+    found = algorithm.trace(problem_of(np.random.default_rng(1), N, 1))
+    if found.period == 1:
+        aim = aim_of(found, algorithm.convention == "components")
+        assert not aim.why and aim.temperature == pytest.approx(algorithm.temperature, rel=1e-9)
 
 
 def told(algorithms, problem):

@@ -200,3 +200,15 @@ def test_seeds_of_a_report_are_far_apart():
     """So that a kernel may give its clients seed, seed + 1, ..."""
     seeds = np.sort(theory.testing.black_box.seeds_from(3, 30_000))
     assert len(set(seeds.tolist())) == 30_000 and np.diff(seeds).min() > 100 and seeds.max() <= 2**30
+
+
+def test_many_seeds_at_once_may_round_otherwise():
+    """As compiled kernels do, which add up differently for 4 seeds and for 20,000."""
+    def kernel(seeds, x):
+        new = x - 0.05 * A @ (x - B) + np.sqrt(0.1) * normals(seeds, 2)
+        return new * (1.0 + 2.0**-52 * (len(seeds) > 100))
+
+    assert not assert_samples(kernel, PROBLEM, fs.StaleSGLD(0.05, 0), batched=True, smallest=0.1).differs
+    with pytest.raises(ValueError, match="two answers for one seed and state"):
+        probe(lambda seeds, x: kernel(seeds, x) + 1e-6 * (len(seeds) > 1000), PROBLEM, batched=True,
+              n_draws=2000)

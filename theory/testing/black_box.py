@@ -108,6 +108,16 @@ def matrix_of(box: Box, seeds: np.ndarray) -> Matrix:
     return Matrix(mean, sizes, 8.0 * unit * largest / sizes, rounding, bool(off > 10.0 * rounding))
 
 
+def refuse_memory(box: Box, seeds: np.ndarray, draws: Array, point: Array, rounding: float) -> None:
+    """Raise ValueError where the first seeds, asked again in another order, have other answers than `draws`.
+
+    To rounding alone: compilers add up differently for another number of seeds.
+    """
+    few, sizes = draws[:MATRICES], _by_part(box.states, np.abs(draws).max(axis=0), 1e-300)
+    if not (np.abs(box(seeds[MATRICES - 1::-1], point)[::-1] - few) <= rounding * sizes).all():
+        raise ValueError(TWO_ANSWERS)
+
+
 def _by_part(states: Nested, sizes: Array, least: float) -> Array:
     """The largest size of each part of the state, of all its entries; `least` where all are 0."""
     made = np.empty(states.size)

@@ -23,7 +23,7 @@ from fedsim.settings.validation import Array, flag, fraction, shown, such, whole
 
 from ..exact.affine import AffineMap, NoExactLaw
 from .affine_step import affine_view
-from .black_box import MATRICES, TWO_ANSWERS, Box, image_of, matrix_of, seeds_from
+from .black_box import Box, image_of, matrix_of, refuse_memory, seeds_from
 from .nested import Nested, asked, leaves
 from .random_rounds import RandomRounds
 from .rules import influences
@@ -385,8 +385,7 @@ def probe(kernel: Callable[[Any, Any], Any], problem: Problem, *, start: Any = N
         matrices = (moved - answers[:, :, None]) / known.sizes
         matrix = matrices.mean(axis=0)
     draws = box(seeds, point)
-    if not np.array_equal(box(seeds[MATRICES - 1::-1], point)[::-1], draws[:MATRICES]):
-        raise ValueError(TWO_ANSWERS)  # by something that it remembers of other calls
+    refuse_memory(box, seeds, draws, point, known.rounding)
     blur = 4.0 * float((known.errors * known.sizes / known.sizes[:, None]).max())
     return Probe(matrix, draws, point, view, offset, known.rounding, known.is_random, box.single, states,
                  problem.target(heat), known.errors, blur, matrices, answers)

@@ -87,6 +87,7 @@ def test_recipes_fail_where_one_breaks_and_not_where_none_can_be_installed(tmp_p
     cases = f'*install*) test "{has}";; *of_{breaks or "none"}.py) exit 1'
     inner = program(tmp_path / "inner", f'case "$*" in {cases};; esac')
     outer = program(tmp_path / "outer", f'mkdir -p .venv-recipes/bin; cp "{inner}" .venv-recipes/bin/python')
-    done = subprocess.run(["make", "try-recipes", f"PYTHON={outer}", "RECIPES=one other"], cwd=tmp_path,
-                          capture_output=True, text=True, env=os.environ | {"MAKEFLAGS": ""})
+    given = ["--no-print-directory", "try-recipes", f"PYTHON={outer}", "RECIPES=one other"]
+    done = subprocess.run(["make", *given], cwd=tmp_path, capture_output=True, text=True,
+                          env=os.environ | {"MAKEFLAGS": ""})
     assert done.returncode == code and done.stdout.splitlines()[-1] == said

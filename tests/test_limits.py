@@ -143,7 +143,7 @@ def test_a_block_is_no_larger_than_the_run():
 def test_ages_are_refused_before_events_are_simulated(workers, n_rounds, n_replicas, monkeypatch):
     algorithm = fs.StaleSGLD(1e-9, workers)
     monkeypatch.setattr(fedsim.settings.server, "_simulate", None)
-    with pytest.raises(ValueError, match=rf"Workers\(n={workers.n}, .*{n_rounds} updates.*needs about"):
+    with pytest.raises(ValueError, match=rf"Workers\(n={workers.n}, .*n_updates={n_rounds} .*needs about"):
         simulate(algorithm, n_rounds, n_replicas, allow_unstable=True)
     with pytest.raises(ValueError, match="needs about"):
         workers.history(10**12)

@@ -206,7 +206,7 @@ def test_a_start_of_its_own_is_one_that_is_read():
     (lambda h: lambda x, z: x + RNG.normal(size=2), "draws random numbers of its own"),
     (lambda h: lambda x, z: x / 0.0, r"the new state\[0\] is not finite"),
     (lambda h: lambda x, z: (x, z), r"the new state has the parts state\[0\], state\[1\]"),
-    (lambda h: lambda x, z: x[:1], r"the new state has shape \(1,\); .* keep that of start, \(2,\)"),
+    (lambda h: lambda x, z: x[:1], r"the new state has shape \(1,\); .* must be \(2,\), as start has it"),
     (lambda h: lambda x, z: ["one", "two"], "must be made of numbers"),
     (lambda h: 3.0, r"make\(0.1\) gives 3.0"),
 ])

@@ -79,21 +79,24 @@ def new_figure(size: tuple[float, float] = (6.4, 4.4)) -> Figure:
     ImportError
         Where matplotlib is not installed, naming the extra.
     """
+    return _pyplot().figure(figsize=size, layout="constrained")
+
+
+def _pyplot() -> Any:
     try:
         from matplotlib import pyplot
     except ImportError:
         raise ImportError("pictures need matplotlib: pip install 'fedsim-theory[plot]'") from None
-    return pyplot.figure(figsize=size, layout="constrained")
+    return pyplot
 
 
 def new_axes(ax: Axes | None) -> Axes:
     """The given axes, or those of a new figure; an ImportError as that of `new_figure`."""
     if ax is None:
         return new_figure().subplots()
-    try:
-        from matplotlib.axes import Axes
-    except ImportError:
-        raise ImportError("pictures need matplotlib: pip install 'fedsim-theory[plot]'") from None
+    _pyplot()
+    from matplotlib.axes import Axes
+
     return instance("ax", ax, Axes, advice="None makes a new figure")
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from fedsim.interfaces import Algorithm
-from fedsim.samplers.sampler import Sampled
 from fedsim.settings.network import complete, ring
 from fedsim.settings.validation import Array, array, instance, one_of, shape, shown
 
@@ -20,7 +19,6 @@ from ..facts import Constants
 from .contraction import (
     ContractionCertificate,
     ModeProof,
-    any_of,
     declaration,
     matrices_of,
     round_of,
@@ -126,13 +124,16 @@ def certify(algorithm: Algorithm, constants: Constants, what: str = "contraction
     return replace(_found(empty), seconds=time.process_time() - began)
 
 
-def _refuse_dependence(told: Sampled, rounds: Traced) -> None:
-    """Raise NotProved where the round would be another one on other networks, but for the products with W."""
+def _refuse_dependence(told: Any, rounds: Traced) -> None:
+    """Raise NotProved where the round is another one on other networks, but for the products with W.
+
+    Three others are tried, of two more numbers of clients; `verify` looks at the one that it is given.
+    """
     if rounds.n_matrices > 1:
         raise NotProved("the round mixes with two matrices, and a class is of one; certify the network")
     n = len(rounds.network or ())
     for other in (complete(n), complete(n + 1), ring(2 * n + 1)):
-        moved = replace(any_of(told), **{name: other for name in matrices_of(told)})
+        moved = replace(told, **{name: other for name in matrices_of(told)})
         if round_of(moved, np.full(len(other), 1.0 / len(other)), False)._replace(
                 network=None) != rounds._replace(network=None):
             raise NotProved("the round has numbers that depend on the network or on the number of clients; "

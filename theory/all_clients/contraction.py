@@ -123,7 +123,7 @@ class ContractionCertificate:
     def verify(self, algorithm: Any = None) -> bool:
         """Check all of it in fractions: the network's eigenvalues, what is conserved, and every inequality.
 
-        No solver is needed, and no float is believed.
+        No solver is needed, and no float is believed of what is proved; `quadratic` is computed again.
 
         Parameters
         ----------
@@ -303,17 +303,12 @@ def declaration(algorithm: Any) -> Sampled:
     return algorithm if isinstance(algorithm, Sampled) else declared(algorithm)
 
 
-def parameters(told: Sampled) -> dict[str, Any]:
+def parameters(told: Any) -> dict[str, Any]:
     """The parameters of a sampler by name, the step size among them as a schedule."""
-    return {one.name: getattr(told, one.name) for one in fields(any_of(told))} | {"step_size": told.schedule}
+    return {one.name: getattr(told, one.name) for one in fields(told)} | {"step_size": told.schedule}
 
 
-def any_of(told: Sampled) -> Any:
-    """The sampler, as the dataclass that each is."""
-    return told
-
-
-def matrices_of(told: Sampled) -> dict[str, Any]:
+def matrices_of(told: Any) -> dict[str, Any]:
     """The parameters that are square matrices, by name."""
     return {name: value for name, value in parameters(told).items()
             if isinstance(value, np.ndarray) and value.ndim == 2 and value.shape[0] == value.shape[1]}
